@@ -62,6 +62,6 @@ def test_any_position_is_reached_with_few_reads_and_little_memory(epoch):
     assert EvenOffsets.reads < 20 * window
     assert memory < 100e6
     assert [after for _, after in found] == [after for _, after in straight]
-    members = again.members(position)
+    members = again.example_ids(position)
     assert len(set(members)) == len(members) == found[0][1] - position
-    assert members == batches.members(position)
+    assert members == batches.example_ids(position)

@@ -195,7 +195,7 @@ def test_too_many_skips_restore_the_checkpoint_and_skip_the_batches(files, tmp_p
     all_on_disk_is_finite(out)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     noted = [line["examples"] for line in lines if line["event"] == "skipped"]
-    assert noted == [batches.members(event.positions[0]) for event in skipped]
+    assert noted == [batches.example_ids(event.positions[0]) for event in skipped]
 
 
 def test_a_restored_run_has_the_weights_of_the_checkpoint(files, tmp_path):
@@ -309,7 +309,7 @@ def test_members_are_the_examples_of_a_batch(files, tmp_path):
         with run.lock:
             seen = []
             while position < batches.size:
-                rows = batches.members(position)
+                rows = batches.example_ids(position)
                 batch, after = batches.at(position)
                 assert len(rows) == len(batch.source) == after - position
                 if not more:

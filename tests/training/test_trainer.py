@@ -60,7 +60,7 @@ class Endless:
     def epoch(self, position):
         return position // 100
 
-    def members(self, position):
+    def example_ids(self, position):
         return list(range(position, position + self.rows))
 
 

@@ -22,11 +22,11 @@ class PositionMask:
     attends to exactly what it would attend to in parallel.
     """
 
-    causal: bool | None
+    causal: bool
 
     def __call__(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Bool[Tensor, "B 1 T S"]:
         """The padding mask for every query, up to its own position if causal."""
-        return position_mask(memory.mask, query.shape[2], causal=bool(self.causal))
+        return position_mask(memory.mask, query.shape[2], causal=self.causal)
 
 
 all_positions = PositionMask(causal=False)

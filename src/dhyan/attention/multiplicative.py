@@ -39,7 +39,11 @@ class DotScore(nn.Module, Score):
         dropout: float = 0.0,
         need_weights: bool = False,
     ) -> HeadsAttended:
-        """By the kernels of dot-product attention."""
+        """By the kernels of dot-product attention.
+
+        In `training` short sentences have a kernel of their own, which computes a padding or a
+        causal mask itself.
+        """
         positions = mask(query, memory) if mask.causal is None else memory.mask
         context, weights = dot_product_attention(
             query,

@@ -72,7 +72,7 @@ class Batches:
         batch = examples.batch(rows)
         return self.shapes.pad(batch) if self.shapes else batch, position + len(rows)
 
-    def members(self, position: int) -> list[int]:
+    def example_ids(self, position: int) -> list[int]:
         """The rows in the corpus of the examples of the batch at a position."""
         examples, rows = self._rows_at(position)
         if examples is self.examples:

@@ -33,12 +33,14 @@ class TransformerEmbedding(nn.Module):
         self.positions = positions
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, token_ids: Int[Tensor, "B T"], first: int = 0) -> Float[Tensor, "B T D"]:
-        """The vectors of tokens at the positions from `first` on."""
+    def forward(
+        self, token_ids: Int[Tensor, "B T"], first_position: int = 0
+    ) -> Float[Tensor, "B T D"]:
+        """The vectors of tokens at the positions from `first_position` on."""
         return embedding(
             token_ids,
             self.token_embedding,
-            self.positions(first, token_ids.shape[1]),
+            self.positions(first_position, token_ids.shape[1]),
             scale=self.token_embedding.embedding_dim**0.5,
             dropout=self.dropout,
         )
@@ -285,7 +287,7 @@ class TransformerDecoder(nn.Module):
         self, token_ids: Int[Tensor, "B T"], state: TransformerState
     ) -> tuple[Float[Tensor, "B T D"], TransformerState]:
         """All tokens at once, after those decoded before."""
-        x = self.embedding(token_ids, first=state.length)
+        x = self.embedding(token_ids, first_position=state.length)
         states = []
         for layer, layer_state in zip(self.layers, state.layers, strict=True):
             x, layer_state = layer(x, layer_state)

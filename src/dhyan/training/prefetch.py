@@ -24,7 +24,7 @@ class BatchStream(Protocol):
         """The number of complete passes over the examples."""
         ...
 
-    def members(self, position: int) -> list[int]:
+    def example_ids(self, position: int) -> list[int]:
         """The numbers of the examples in the batch at a position."""
         ...
 

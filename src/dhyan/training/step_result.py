@@ -48,7 +48,7 @@ class StepResult:
 
     def skipped_event(self, batches: BatchStream) -> Skipped:
         """The event of a step that was not finite, with the examples of its batches."""
-        examples = [row for position in self.positions for row in batches.members(position)]
+        examples = [row for position in self.positions for row in batches.example_ids(position)]
         reason = f"loss {self.loss}, gradient {self.norm}"
         return Skipped(self.step, self.positions, tuple(examples), reason)
 
