@@ -1,4 +1,4 @@
-"""A real browser before a real server; what leaves the machine or goes wrong fails the test."""
+"""Chromium against a real server; an external request or a page error fails the test."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ ALONE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"  # no name l
 
 @contextmanager
 def serving(registry):
-    """A server on a free port of this machine, in a thread; gives its address."""
+    """A server on a free loopback port, in a thread; yields its address."""
     config = uvicorn.Config(
         make_app(registry), port=0, log_level="error", timeout_graceful_shutdown=1
     )
@@ -43,7 +43,7 @@ def serving(registry):
 
 @pytest.fixture(scope="session")
 def browser():
-    """Debian's chromium, started once."""
+    """Debian's Chromium, started once per session."""
     assert Path(BROWSER).exists(), f"no browser at {BROWSER}: apt-get install chromium"
     with sync_playwright() as play:
         started = play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", ALONE])
@@ -53,40 +53,40 @@ def browser():
 
 @pytest.fixture(scope="session")
 def address(models):
-    """Where the page with the small models is."""
+    """Address of a studio with the small models."""
     with serving(ModelRegistry(models)) as found:
         yield found
 
 
 class Studio:
-    """A browser's window on the studio, and everything that must not happen in it."""
+    """Opens pages of the studio and records errors, dialogs and external requests."""
 
     def __init__(self, browser, address):
         self.browser, self.address = browser, address
         self.contexts, self.wrong, self.foreign = [], [], []
 
     def open(self, path="/", *, wait=True, **options):
-        """A page at a path; `options` are a browser context's (viewport, color_scheme …)."""
+        """Open a path; `options` go to the browser context (viewport, color_scheme …)."""
         context = self.browser.new_context(
             **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
         )
         self.contexts.append(context)
-        context.on("request", self._see)
+        context.on("request", self._filter_request)
         page = context.new_page()
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("console", self._hear)
+        page.on("console", self._record_console)
         page.on("dialog", self._dialog)
         page.goto(self.address + path)
         if wait:
             page.wait_for_selector("#view h1")
         return page
 
-    def _see(self, request):
-        """Only what this server has; nothing else is found, and asking for it is a fault."""
+    def _filter_request(self, request):
+        """Abort and record every request to another host."""
         if not request.url.startswith((self.address, "data:", "blob:")):
             self.foreign.append(request.url)
 
-    def _hear(self, message):
+    def _record_console(self, message):
         if message.type in ("error", "warning"):
             self.wrong.append(f"{message.type}: {message.text}")
 
@@ -101,7 +101,7 @@ class Studio:
 
 @pytest.fixture
 def studio(browser, address):
-    """Opens pages; at the end nothing may have gone wrong, and nothing have left the machine."""
+    """Opens pages; fails at teardown after any error or external request."""
     opened = Studio(browser, address)
     yield opened
     opened.close()

@@ -1,4 +1,4 @@
-"""The view /compare: two maps with one cursor, and what differs between them."""
+"""Compare view: two maps with linked cursors, and their difference."""
 
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -26,7 +26,7 @@ def values(page, place):
     return cells.evaluate_all("(all) => all.map((one) => Number(one.dataset.value))")
 
 
-def test_the_second_model_is_another_of_the_shelf(studio):
+def test_second_model_defaults_to_another_model(studio):
     page = studio.open("/compare?model=bahdanau")
     expect(page.locator(".tries button")).to_have_count(2)
     page.locator(".tries button").first.click()
@@ -34,7 +34,7 @@ def test_the_second_model_is_another_of_the_shelf(studio):
     expect(page.locator("#second-model")).to_have_value("bottleneck")
 
 
-def test_the_difference_is_b_minus_a_and_one_cursor_moves_in_all_maps(studio):
+def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
     page = done(studio.open(ALIKE))
     one, other = values(page, ".compare-side:first-child"), values(page, ".compare-side:last-child")
     delta = values(page, ".compare-delta")
@@ -49,7 +49,7 @@ def test_the_difference_is_b_minus_a_and_one_cursor_moves_in_all_maps(studio):
     expect(page.locator(".compare > .live")).to_contain_text("Δ")
 
 
-def test_translations_of_other_words_are_compared_by_the_words_of_the_sentence(studio):
+def test_different_translations_are_compared_by_source_word(studio):
     for sentence in ("We are friends.", "The bank of the river is far.", "The man saw the dog."):
         page = done(
             studio.open(f"/compare?text={quote(sentence)}&model=bottleneck&model2=bahdanau")
@@ -61,7 +61,7 @@ def test_translations_of_other_words_are_compared_by_the_words_of_the_sentence(s
     assert rows.locator("th").all_text_contents() == words
 
 
-def test_why_there_is_no_difference_is_said_and_swapping_exchanges_models_and_sentences(studio):
+def test_missing_difference_is_explained_and_swap_exchanges_sides(studio):
     page = done(studio.open(PAIR))
     assert page.locator(".compare-delta [role=grid]").count() == 0
     expect(page.locator(".compare-delta")).to_contain_text("There is no difference map")

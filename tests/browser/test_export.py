@@ -1,4 +1,4 @@
-"""What is taken away from the page: each file is whole, and opens where there is no studio."""
+"""Export: every file is complete and opens without the studio."""
 
 import csv
 import io
@@ -25,17 +25,17 @@ def page(studio):
     return opened
 
 
-def taken(page, way):
-    """The name and bytes of what an item of the menu gives."""
+def download(page, item):
+    """Name and bytes of the file that a menu item downloads."""
     page.click("#export")
-    with page.expect_download() as found:
-        page.click(f"[data-way={way}]")
-    assert found.value.suggested_filename in page.inner_text("#status")
-    return found.value.suggested_filename, found.value.path().read_bytes()
+    with page.expect_download() as event:
+        page.click(f"[data-way={item}]")
+    assert event.value.suggested_filename in page.inner_text("#status")
+    return event.value.suggested_filename, event.value.path().read_bytes()
 
 
 def said(page):
-    """The words of the translation on the page."""
+    """The words of the displayed translation."""
     return page.locator(".pair-target .pair-text").all_text_contents()
 
 
@@ -44,7 +44,7 @@ def weights(page):
     return found.evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
 
 
-def test_the_menu_is_walked_by_keys_and_gives_the_focus_back(page):
+def test_menu_is_operated_by_keyboard_and_returns_focus(page):
     page.locator("#view").focus()
     page.keyboard.press("e")
     menu = page.get_by_role("menu")
@@ -64,16 +64,16 @@ def test_the_menu_is_walked_by_keys_and_gives_the_focus_back(page):
     assert page.evaluate("document.activeElement.id") == "export"
     page.keyboard.press("Enter")
     page.keyboard.press("j")
-    with page.expect_download() as found:
+    with page.expect_download() as event:
         page.keyboard.press("Enter")
-    assert found.value.suggested_filename.endswith(".json")
+    assert event.value.suggested_filename.endswith(".json")
     assert page.evaluate("document.activeElement.id") == "export"
     page.click("#export")
     page.click("#export")
     assert menu.count() == 0
 
 
-def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(studio):
+def test_disabled_items_say_why_and_csv_and_file_names_are_escaped(studio):
     page = studio.open("/translate?text=")
     page.click("#export")
     items = page.get_by_role("menuitem")
@@ -83,11 +83,11 @@ def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(
     assert page.inner_text("#status") == "Translate a sentence first."
     table, name = page.evaluate(
         """async () => {
-          const { asCsv, named } = await import("/static/js/export_csv.js");
+          const { asCsv, fileName } = await import("/static/js/export_csv.js");
           return [
             asCsv({ values: [[-0.5, 1], [-Infinity, 0.25]], rows: ["=1+1", 'a "b", c'],
               columns: ["@x", "-y"] }),
-            named({ view: "heads", model: "../My:Model", text: "" }, { text: "नदी का / किनारा है" },
+            fileName({ view: "heads", model: "../My:Model", text: "" }, { text: "नदी का / किनारा है" },
               "svg", new Date(2026, 10, 15)),
           ];
         }"""
@@ -96,7 +96,7 @@ def test_without_a_sentence_items_say_why_and_words_and_names_are_safe_in_files(
     assert name == "heads_my-model_नदी-का-किनारा_20261115.svg"
 
 
-def test_the_open_menu_is_fit_for_everyone_and_for_a_small_window(studio):
+def test_open_menu_is_accessible_and_fits_a_small_window(studio):
     page = studio.open(
         ADDRESS + "bahdanau&language=hi",
         viewport={"width": 375, "height": 700},
@@ -112,8 +112,8 @@ def test_the_open_menu_is_fit_for_everyone_and_for_a_small_window(studio):
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_the_picture_as_seen_needs_nothing_else_and_as_png_is_twice_the_size(page):
-    name, content = taken(page, "seen-svg")
+def test_svg_is_self_contained_and_png_is_twice_the_size(page):
+    name, content = download(page, "seen-svg")
     assert re.fullmatch(r"alpha_transformer_how-are-you_\d{8}\.svg", name)
     root = ElementTree.fromstring(content)
     tags = [one.tag.rpartition("}")[2] for one in root.iter()]
@@ -128,7 +128,7 @@ def test_the_picture_as_seen_needs_nothing_else_and_as_png_is_twice_the_size(pag
         assert not {"class", "tabindex", "style"} & set(one.attrib)
         assert not any("http" in value for key, value in one.attrib.items() if "href" in key)
     box = page.locator("svg.heat-picture").bounding_box()
-    name, content = taken(page, "seen-png")
+    name, content = download(page, "seen-png")
     picture = Image.open(io.BytesIO(content))
     assert name.endswith(".png")
     assert abs(picture.width - 2 * (box["width"] + 32)) <= 2
@@ -140,22 +140,22 @@ def test_the_picture_as_seen_needs_nothing_else_and_as_png_is_twice_the_size(pag
     assert labels.getextrema()[0] < 100
 
 
-def test_a_large_map_takes_its_canvas_along(studio):
+def test_svg_of_a_large_map_contains_its_canvas(studio):
     page = studio.open("/translate?unit=token&model=transformer&text=" + quote("how are you " * 24))
     page.wait_for_selector("canvas", timeout=10_000)
-    root = ElementTree.fromstring(taken(page, "seen-svg")[1])
+    root = ElementTree.fromstring(download(page, "seen-svg")[1])
     [image] = [one for one in root.iter() if one.tag.endswith("}image")]
     assert image.get("href").startswith("data:image/png;base64,")
 
 
-def test_figures_and_numbers_are_whole(page):
-    assert taken(page, "figure-png")[1].startswith(b"\x89PNG")
-    assert taken(page, "figure-pdf")[1].startswith(b"%PDF-")
-    svg = ElementTree.fromstring(taken(page, "figure-svg")[1])
+def test_figures_and_data_are_complete(page):
+    assert download(page, "figure-png")[1].startswith(b"\x89PNG")
+    assert download(page, "figure-pdf")[1].startswith(b"%PDF-")
+    svg = ElementTree.fromstring(download(page, "figure-svg")[1])
     assert svg.tag.endswith("}svg")
-    trace = Trace.from_json(taken(page, "data-json")[1].decode())
+    trace = Trace.from_json(download(page, "data-json")[1].decode())
     assert (trace.text, list(trace.target.words)) == (SENTENCE, said(page))
-    name, content = taken(page, "data-csv")
+    name, content = download(page, "data-csv")
     assert content.startswith(b"\xef\xbb\xbf")
     [_, *columns], *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
     assert tuple(columns) == trace.source.words
@@ -166,9 +166,9 @@ def test_figures_and_numbers_are_whole(page):
 
 @pytest.fixture
 def file(page, browser, tmp_path):
-    """The page as one file, opened from a disk with no network; nothing may go wrong in it."""
+    """The exported page, opened from disk without network; a page error fails the test."""
     path = tmp_path / "page.html"
-    path.write_bytes(taken(page, "page-html")[1])
+    path.write_bytes(download(page, "page-html")[1])
     context = browser.new_context(offline=True, reduced_motion="reduce")
     opened, wrong = context.new_page(), []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
@@ -181,15 +181,15 @@ def file(page, browser, tmp_path):
     assert not wrong
 
 
-def test_the_page_as_a_file_shows_the_same_without_a_server_and_says_what_needs_one(page, file):
+def test_standalone_page_shows_the_same_and_names_what_needs_a_server(page, file):
     assert weights(file) == weights(page)
     assert file.locator("#sentence").input_value() == SENTENCE
     assert not file.locator("#sentence").is_editable()
     assert file.locator("#rail a").all_inner_texts() == ["Translate", "Heads"]
     for hidden in ("#model", "#beam", ".examples", "#copy-link", ".ask button"):
         assert not file.locator(hidden).is_visible()
-    assert taken(file, "seen-png")[1].startswith(b"\x89PNG")
-    assert b"data:font/woff" in taken(file, "seen-svg")[1]
+    assert download(file, "seen-png")[1].startswith(b"\x89PNG")
+    assert b"data:font/woff" in download(file, "seen-svg")[1]
     file.click("#export")
     assert file.locator("[role=menuitem][aria-disabled=true]").count() == 4
     file.click("[data-way=page-html]", force=True)
@@ -212,7 +212,7 @@ def test_the_page_as_a_file_shows_the_same_without_a_server_and_says_what_needs_
     file.wait_for_selector("html[lang=en]")
 
 
-def test_a_notebook_can_walk_through_a_trace(studio, models):
+def test_notebook_iframe_shows_a_trace(studio, models):
     from dhyan.insight.trace import trace
 
     page = studio.open("/translate?text=")

@@ -1,4 +1,4 @@
-"""The page's frame: every view opens, fits its window, and is fit for everyone."""
+"""Page frame: every view opens, fits its window and is accessible."""
 
 import re
 import time
@@ -20,14 +20,14 @@ SCREENS = Path(__file__).parents[2] / "build" / "studio"  # kept, for whoever wa
 
 
 def still(page):
-    """The page when nothing more comes, or when what comes takes long."""
+    """Wait until the page is idle, or the request takes long."""
     with suppress(TimeoutError):
         page.wait_for_load_state("networkidle", timeout=2000)
     return page
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_view_fits_every_window_and_is_closed_to_no_one(studio, view):
+def test_every_view_fits_every_window_and_is_accessible(studio, view):
     SCREENS.mkdir(parents=True, exist_ok=True)
     page = still(studio.open(f"/{view}?{SENTENCE}"))
     assert page.locator("main h1").count() == 1
@@ -43,7 +43,7 @@ def test_every_view_fits_every_window_and_is_closed_to_no_one(studio, view):
         assert found.violations_count == 0, f"{look}: {found.generate_report()}"
 
 
-def test_a_link_reproduces_what_was_seen_and_back_leads_back(studio):
+def test_link_reproduces_the_view_and_back_returns(studio):
     page = still(studio.open(f"/translate?{SENTENCE}"))
     page.locator("[role=gridcell][tabindex='0']").press(
         "ArrowRight"
@@ -58,7 +58,7 @@ def test_a_link_reproduces_what_was_seen_and_back_leads_back(studio):
     assert "/translate" in page.url
 
 
-def test_the_whole_way_needs_no_mouse(studio):
+def test_translate_and_navigate_by_keyboard(studio):
     page = studio.open("/translate?model=bahdanau")
     page.keyboard.press("/")
     page.keyboard.type("How are you?")
@@ -75,7 +75,7 @@ def test_the_whole_way_needs_no_mouse(studio):
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_letters_do_nothing_while_one_writes_or_when_switched_off(studio):
+def test_shortcuts_are_inactive_in_text_fields_and_can_be_switched_off(studio):
     page = studio.open("/translate?model=bahdanau")
     page.locator("#sentence").fill("")
     page.locator("#sentence").press_sequentially("gs")
@@ -89,20 +89,20 @@ def test_letters_do_nothing_while_one_writes_or_when_switched_off(studio):
     assert "/step" not in page.url
 
 
-def test_bad_values_of_a_link_are_mended_and_said(studio):
+def test_invalid_url_values_are_corrected_and_reported(studio):
     page = studio.open("/translate?beam=99&scale=none&model=bahdanau")
     expect(page.locator("#status")).to_contain_text("scale is now linear")
     assert page.locator("#beam").input_value() == "8"
 
 
-def test_a_view_that_is_not_there_names_those_that_are(studio):
+def test_unknown_view_lists_the_views(studio):
     page = studio.open("/nothing", wait=False)
     expect(page.get_by_role("heading")).to_have_text("There is no such view")
     assert page.get_by_role("link").count() == len(VIEWS)
     studio.wrong.clear()  # the browser tells of the 404 itself
 
 
-def test_hindi_is_shaped_with_the_pages_own_font(studio):
+def test_devanagari_is_shaped_with_the_served_font(studio):
     page = still(studio.open(f"/translate?{SENTENCE}"))
     assert page.evaluate("document.fonts.check('16px \"Noto Sans Devanagari\"', 'क्ष')")
     widths = page.evaluate(
@@ -120,7 +120,7 @@ def test_hindi_is_shaped_with_the_pages_own_font(studio):
     assert widths[0] < widths[1]
 
 
-def test_the_server_may_stop_and_the_page_stays(browser, models):
+def test_page_survives_a_stopped_server(browser, models):
     with serving(ModelRegistry(models)) as address:
         opened = Studio(browser, address)
         page = opened.open("/translate?text=How+are+you%3F&model=bahdanau")
@@ -132,7 +132,7 @@ def test_the_server_may_stop_and_the_page_stays(browser, models):
     opened.close()
 
 
-def test_a_server_that_stops_in_the_middle_of_an_answer_is_told_of(browser, models, monkeypatch):
+def test_server_that_stops_mid_stream_is_reported(browser, models, monkeypatch):
     def slow(registry, asked, hear):
         for number in range(100):
             hear(["नदी"] * number)
@@ -148,13 +148,13 @@ def test_a_server_that_stops_in_the_middle_of_an_answer_is_told_of(browser, mode
     opened.close()
 
 
-def test_nothing_moves_for_those_who_want_it_still(studio):
+def test_reduced_motion_stops_animation(studio):
     page = still(studio.open(f"/translate?{SENTENCE}"))
     moving = page.evaluate("document.getAnimations().length")
     assert moving == 0
 
 
-def test_language_and_theme_are_one_key_press_away(studio):
+def test_language_and_theme_buttons(studio):
     page = still(studio.open(f"/translate?{SENTENCE}"))
     page.get_by_role("button", name="हिन्दी").click()
     expect(page.locator("html")).to_have_attribute("lang", "hi")
@@ -163,7 +163,7 @@ def test_language_and_theme_are_one_key_press_away(studio):
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
 
 
-def test_the_lesson_can_be_put_aside(studio):
+def test_lesson_panel_can_be_collapsed(studio):
     page = still(studio.open(f"/translate?{SENTENCE}"))
     page.get_by_role("button", name="Hide the lesson").click()
     expect(page.get_by_text("Predict first")).to_have_count(0)

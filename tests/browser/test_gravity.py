@@ -1,4 +1,4 @@
-"""Gravity: the notes' plane, words that can be moved, and the words of a model."""
+"""Gravity view: the toy plane, movable points, and the projection of a model."""
 
 import re
 
@@ -7,14 +7,14 @@ from axe_playwright_python.sync_playwright import Axe
 from dhyan.run import load
 
 
-def test_bank_moves_as_the_notes_draw_it(studio):
+def test_bank_moves_as_in_the_lecture_notes(studio):
     page = studio.open("/gravity?gravity_weights=drawn")
     told = page.locator(".gravity-told .live").inner_text()
     assert "from [9, 3] to [7.6, 3.8]" in told
     assert "from 8.06 to 6.45" in told
 
 
-def test_a_point_is_moved_by_keys_or_the_pointer_and_the_link_keeps_it(studio):
+def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):
     page = studio.open("/gravity?gravity_sentence=river")
     bank = page.locator("[data-id=bank]")
     bank.focus()
@@ -39,14 +39,14 @@ def test_a_point_is_moved_by_keys_or_the_pointer_and_the_link_keeps_it(studio):
     assert up > 3
 
 
-def test_many_layers_bring_the_words_together(studio):
+def test_many_layers_collapse_the_points(studio):
     page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8")
     assert "nearly the same point" in page.locator(".gravity-told .live").inner_text()
     page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1")
     assert "nearly the same point" not in page.locator(".gravity-told .live").inner_text()
 
 
-def test_a_model_is_shown_as_the_projection_it_is(studio, models):
+def test_model_plane_is_labelled_as_a_projection(studio, models):
     page = studio.open("/gravity?gravity_mode=model&model=transformer&gravity_layers=2")
     page.wait_for_selector(".plane-trail")
     caption = page.locator("figcaption").inner_text()

@@ -1,4 +1,4 @@
-"""The view of all heads: small pictures, one of them large, and the translation without it."""
+"""Heads view: thumbnails, one enlarged head, and its ablation."""
 
 import re
 from urllib.parse import quote
@@ -11,12 +11,12 @@ TILES = ".heads-tile"
 
 
 def importance(tile):
-    """The number of a tile's last badge, a power of ten with it."""
+    """The importance on a tile, as a number."""
     written = tile.get_attribute("aria-label").rpartition(" ")[2]
     return float(written.replace("−", "-"))
 
 
-def test_every_head_is_a_button_named_by_layer_head_and_badges(studio):
+def test_every_head_is_a_button_named_by_layer_head_and_statistics(studio):
     page = studio.open(f"/heads?{ASKED}&role=decoder_self")
     page.wait_for_selector(f"{TILES}[aria-label*='importance']")
     assert page.locator(f"{TILES}:not(.summary)").count() == 2 * 2
@@ -26,7 +26,7 @@ def test_every_head_is_a_button_named_by_layer_head_and_badges(studio):
     assert re.match(f"layer 1 · head 1, {badges}", label)
 
 
-def test_arrows_and_enter_enlarge_a_head_and_the_link_keeps_it(studio):
+def test_arrows_and_enter_enlarge_a_head_and_the_url_keeps_it(studio):
     page = studio.open(f"/heads?{ASKED}&role=cross")
     page.locator(f"{TILES}[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
@@ -41,7 +41,7 @@ def test_arrows_and_enter_enlarge_a_head_and_the_link_keeps_it(studio):
     assert page.locator(".heads-title").text_content() == "layer 1 · head 2"
 
 
-def test_heads_are_ordered_by_what_is_lost_without_them(studio):
+def test_heads_are_sorted_by_importance(studio):
     page = studio.open(f"/heads?{ASKED}&role=cross&order=missed")
     page.wait_for_selector(f"{TILES}[aria-label*='importance']")
     found = [importance(one) for one in page.locator(f"{TILES}:not(.summary)").all()]
@@ -49,7 +49,7 @@ def test_heads_are_ordered_by_what_is_lost_without_them(studio):
     assert found == sorted(found)
 
 
-def test_a_head_switched_off_shows_both_translations(studio):
+def test_ablation_shows_both_translations(studio):
     page = studio.open(f"/heads?{ASKED}&role=cross&layer=2&head=1&language=hi")
     page.locator("#heads-off").click()
     page.wait_for_selector(".heads-diff")
@@ -65,7 +65,7 @@ def test_a_head_switched_off_shows_both_translations(studio):
     assert Axe().run(page, context="#view").violations_count == 0
 
 
-def test_a_recurrent_model_has_one_tile_and_a_way_on(studio):
+def test_recurrent_model_has_one_tile_and_a_link(studio):
     page = studio.open(f"/heads?{ASKED.replace('transformer', 'bahdanau')}&role=encoder_self")
     page.wait_for_selector(TILES)
     assert page.locator(TILES).count() == 1

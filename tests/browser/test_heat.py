@@ -1,4 +1,4 @@
-"""The map of weights: its numbers, its keys, and what a large one costs."""
+"""Heat map: values, keyboard navigation, and speed of a large one."""
 
 import json
 
@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 
 def draw(page, **heat):
-    """A map in an empty page of the studio; what it tells is kept under `told`."""
+    """Draw a map in an empty page; its callbacks are recorded in `calls`."""
     page.evaluate(
         """async (given) => {
           const { draw } = await import("/static/js/heatmap.js");
@@ -37,7 +37,7 @@ def told(page):
 
 
 @pytest.mark.parametrize("size", [7, 70])
-def test_arrows_walk_enter_opens_and_pointing_only_tells_as_shapes_and_on_a_canvas(studio, size):
+def test_keyboard_and_hover_callbacks_on_svg_and_canvas(studio, size):
     page = studio.open("/translate")
     box = draw(page, **square(size))
     live = box.locator("[role=gridcell][tabindex='0']")
@@ -63,7 +63,7 @@ def test_arrows_walk_enter_opens_and_pointing_only_tells_as_shapes_and_on_a_canv
     assert heard[1][1:] == [None, None]
 
 
-def test_hidden_cells_are_hatched_and_a_large_map_is_drawn_at_once_with_labels_in_sight(studio):
+def test_masked_cells_are_hatched_and_labels_of_a_large_map_are_sticky(studio):
     page = studio.open("/translate")
     hidden = [[column > row for column in range(4)] for row in range(4)]
     box = draw(page, **square(4), hidden=hidden)

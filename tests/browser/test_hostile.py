@@ -1,4 +1,4 @@
-"""Texts that would run as code elsewhere are texts here: as input, as output, and as labels."""
+"""Injection: hostile texts stay text as input, output and labels."""
 
 import json
 from itertools import product
@@ -105,12 +105,12 @@ def as_trace(text):
     }  # fmt: skip
 
 
-def test_there_are_two_hundred_of_them():
+def test_there_are_two_hundred_hostile_texts():
     assert len(set(HOSTILE)) >= 200
 
 
 @pytest.mark.parametrize("first", range(0, len(HOSTILE), AT_ONCE))
-def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
+def test_hostile_output_and_labels_stay_text(browser, tmp_path, first):
     texts = HOSTILE[first : first + AT_ONCE]
     files = []
     for number, text in enumerate(texts):
@@ -130,8 +130,8 @@ def test_as_output_and_as_labels_they_are_text(browser, tmp_path, first):
     assert not opened.foreign
 
 
-def echoed(route):
-    """Answer a question by a trace in which what was asked is the source."""
+def echo_trace(route):
+    """Respond with a trace whose source is the requested text."""
     text = route.request.post_data_json["text"]
     heard = as_trace(text)
     trace = {**as_trace("said"), "text": text, "source": heard["source"]}
@@ -139,10 +139,10 @@ def echoed(route):
     route.fulfill(body=body, content_type="text/event-stream")
 
 
-def test_as_input_they_are_text(studio):
+def test_hostile_input_stays_text(studio):
     page = studio.open("/translate?model=bahdanau")
     page.evaluate(WATCH)
-    page.route("**/api/translate/stream", echoed)
+    page.route("**/api/translate/stream", echo_trace)
     assert page.evaluate(TYPE_EACH, HOSTILE) == []
     page.unroute("**/api/translate/stream")
     page.locator("#sentence").fill(HOSTILE[0])  # and once the model itself is asked
@@ -154,7 +154,7 @@ def test_as_input_they_are_text(studio):
 
 
 @pytest.mark.parametrize("text", HOSTILE[1::20])
-def test_in_a_link_they_are_text(studio, text):
+def test_hostile_url_stays_text(studio, text):
     page = studio.open(
         f"/translate?text={quote(text)}&model=bahdanau&run={quote(text)}&toy={quote(text)}"
     )

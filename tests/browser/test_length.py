@@ -1,4 +1,4 @@
-"""Lengths: models are measured one after the other, and every group of lengths can be opened."""
+"""Length view: models are measured one after the other, and buckets can be opened."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -7,15 +7,13 @@ SMALL = "each=2"
 
 
 def measured(studio, query=SMALL, **options):
-    """The page when all models are done."""
+    """Wait until all models are measured."""
     page = studio.open(f"/length?{query}", **options)
     page.locator(".length-run").wait_for(state="hidden", timeout=60_000)
     return page
 
 
-def test_every_model_has_a_line_a_row_a_signature_and_the_scores_the_server_measured(
-    studio, models
-):
+def test_every_model_has_a_line_a_row_and_the_servers_scores(studio, models):
     page = measured(studio)
     names = [folder.name for folder in models]
     assert page.locator(".length-table tbody tr").count() == len(names)
@@ -40,7 +38,7 @@ def test_every_model_has_a_line_a_row_a_signature_and_the_scores_the_server_meas
     assert written == pytest.approx(told, abs=0.051)
 
 
-def test_a_group_opened_by_keys_shows_sentences_and_one_of_them_opens_in_translate(studio):
+def test_bucket_shows_sentences_that_open_in_translate(studio):
     page = measured(studio)
     page.locator(".length-results .chart-here").first.focus()
     page.keyboard.press("End")
@@ -57,7 +55,7 @@ def test_a_group_opened_by_keys_shows_sentences_and_one_of_them_opens_in_transla
     assert "bucket=7" in page.url
 
 
-def test_a_link_brings_back_the_same_group_fit_for_everyone_in_a_small_window(studio):
+def test_link_reproduces_the_bucket_and_it_is_accessible(studio):
     viewport = {"width": 375, "height": 800}
     page = measured(studio, f"{SMALL}&bucket=2&language=hi&theme=dark", viewport=viewport)
     assert page.locator(".length-card").count() == 4
@@ -68,7 +66,7 @@ def test_a_link_brings_back_the_same_group_fit_for_everyone_in_a_small_window(st
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_it_can_be_stopped_and_goes_on_after(studio):
+def test_measurement_stops_and_resumes(studio):
     page = studio.open(f"/scale?{SMALL}")
     page.route("**/api/length", lambda route: None)  # never answered
     page.locator("#rail a[href^='/length']").click()

@@ -1,4 +1,4 @@
-"""The view of the mask: what is hidden is hatched, and what leaks without it is shown."""
+"""Mask view: masked cells are hatched, and the leak test."""
 
 from playwright.sync_api import expect
 
@@ -10,7 +10,7 @@ def values(page, selector=PAST):
     return [float(one.get_attribute("data-value")) for one in page.locator(selector).all()]
 
 
-def test_future_and_padding_are_hatched_and_only_without_the_mask_something_leaks(studio):
+def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
     page = studio.open(f"/mask?{ASKED}&position=3")
     page.wait_for_selector(PAST)
     for cell in page.locator(".mask-map [role=gridcell]").all():
@@ -30,7 +30,7 @@ def test_future_and_padding_are_hatched_and_only_without_the_mask_something_leak
     assert "0.0" in page.locator(".mask-padding > p").last.inner_text()
 
 
-def test_a_word_the_model_does_not_have_is_answered_with_words_to_choose(studio):
+def test_unknown_word_gets_suggestions(studio):
     page = studio.open(f"/mask?{ASKED}&position=2")
     page.wait_for_selector(PAST)
     page.locator("#mask-word").fill("qqq")
@@ -46,7 +46,7 @@ def test_a_word_the_model_does_not_have_is_answered_with_words_to_choose(studio)
     assert page.locator("#mask-problem").inner_text() == ""
 
 
-def test_a_recurrent_decoder_has_nothing_to_remove_and_nothing_leaks(studio):
+def test_recurrent_decoder_has_no_mask_and_no_leak(studio):
     page = studio.open(f"/mask?{ASKED.replace('transformer', 'luong')}&masked=0&position=3")
     page.wait_for_selector(PAST)
     assert values(page) == [0.0, 0.0, 0.0]

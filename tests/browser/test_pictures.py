@@ -1,4 +1,4 @@
-"""Pictures of the page for README and docs: `make pictures` draws them with the offered models."""
+"""Screenshots for README and docs: `make pictures` takes them with the demo models."""
 
 import os
 from contextlib import suppress
@@ -35,7 +35,7 @@ SHOTS = {
 
 @pytest.fixture(scope="module")
 def gallery(browser, models):
-    """The page with the offered models, or with the small ones."""
+    """The page with the demo models, or with the small ones."""
     folders = trained_models(cache_folder()) if FOLDER else models
     assert len(folders) == 4, "run `dhyan studio` once: its models are in the pictures"
     with serving(ModelRegistry(folders)) as address:
@@ -45,7 +45,7 @@ def gallery(browser, models):
 
 
 @pytest.mark.parametrize("name", SHOTS if FOLDER else ["translate", "toy"])
-def test_a_picture_is_drawn(gallery, name, tmp_path):
+def test_screenshot_is_taken(gallery, name, tmp_path):
     size = {"width": 1440, "height": 900}
     page = gallery.open(SHOTS[name], viewport=size, device_scale_factor=1.25 if FOLDER else 1)
     page.wait_for_selector("#view h1")

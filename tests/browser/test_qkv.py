@@ -1,4 +1,4 @@
-"""Q K V by hand: the ladder's numbers come out, edits are followed, and a head agrees."""
+"""Q K V view: the preset toys, edits, and agreement with a trained head."""
 
 import re
 
@@ -12,12 +12,12 @@ ROWS = """table => [...table.tBodies[0].rows].map((row) =>
 
 
 def table(page, stage, *, last=True):
-    """The words in the cells of a stage's result, row by row."""
+    """Cell texts of a stage's result, row by row."""
     found = page.locator(f"[data-stage='{stage}'] table.matrix-table")
     return (found.last if last else found.first).evaluate(ROWS)
 
 
-def test_the_cat_sat_comes_out(studio):
+def test_toy_cat_has_the_expected_numbers(studio):
     page = studio.open("/qkv?toy=cat")
     assert table(page, 3) == [["2", "0", "2"], ["0", "2", "2"], ["2", "2", "4"]]
     assert table(page, 4) == [["1", "0", "1"], ["0", "1", "1"], ["1", "1", "2"]]
@@ -31,7 +31,7 @@ def test_the_cat_sat_comes_out(studio):
     ]
 
 
-def test_money_bank_is_saturated_and_its_tenth_is_not(studio):
+def test_softmax_of_money_bank_saturates_and_a_tenth_does_not(studio):
     page = studio.open("/qkv?toy=bank")
     assert table(page, 3) == [["691", "1086"], ["1086", "1467"]]
     assert "1.000 to three digits" in page.locator("[data-stage='6'] .remark").inner_text()
@@ -42,7 +42,7 @@ def test_money_bank_is_saturated_and_its_tenth_is_not(studio):
     assert page.locator("[data-stage='6'] .remark").inner_text() == ""
 
 
-def test_scores_turned_over_are_caught(studio):
+def test_swapped_queries_and_keys_are_detected(studio):
     page = studio.open("/qkv?toy=swaps")
     assert table(page, 3) == [["6.46", "11.97"], ["9.69", "15.39"]]
     assert table(page, 6) == [[".0199", ".9801"], [".0175", ".9825"]]
@@ -57,7 +57,7 @@ def test_scores_turned_over_are_caught(studio):
     assert "cannot show" in page.locator("[data-stage='6'] .remark").inner_text()
 
 
-def test_masking_before_the_softmax_shares_out_what_is_left(studio):
+def test_masking_before_the_softmax_renormalizes(studio):
     page = studio.open("/qkv?toy=how")
     assert table(page, 6, last=False)[0][1:] == ["−∞", "−∞"]
     weights = page.locator("[data-stage='6'] [role=grid]")
@@ -71,7 +71,7 @@ def test_masking_before_the_softmax_shares_out_what_is_left(studio):
     ]  # fmt: skip
 
 
-def test_an_edit_is_followed_at_once_and_kept_in_the_link(studio):
+def test_edits_update_at_once_and_are_kept_in_the_url(studio):
     page = studio.open("/qkv?toy=cat")
     field = page.get_by_label("W_v, the value projection, row 1, column 1")
     field.fill("−2,5")
@@ -88,7 +88,7 @@ def test_an_edit_is_followed_at_once_and_kept_in_the_link(studio):
     assert page.locator("#view").aria_snapshot() == before
 
 
-def test_words_and_widths_can_be_anything(studio):
+def test_words_and_widths_can_be_changed(studio):
     page = studio.open("/qkv?toy=swaps")
     page.get_by_role("button", name="Add a word").click()
     page.get_by_label("word 3").fill("नदी")
@@ -103,7 +103,7 @@ def test_words_and_widths_can_be_anything(studio):
     assert "words+bank+%E0%A4" in page.url
 
 
-def test_dhyan_computes_the_same(studio):
+def test_server_computes_the_same(studio):
     page = studio.open("/qkv?toy=swaps")
     page.click("[data-switch=o]")
     page.click("[data-switch=causal]")
@@ -114,14 +114,14 @@ def test_dhyan_computes_the_same(studio):
     assert all(one == "nothing" or int(one.split("−")[1]) >= 12 for one in gaps)
 
 
-def test_a_toy_that_does_not_fit_is_mended_and_said(studio):
+def test_invalid_toy_is_corrected_and_reported(studio):
     page = studio.open("/qkv?toy=words+a+b*x+1_2+3_oops*q+I*k+I*v+I")
     expect(page.locator("#status")).to_contain_text("do not fit (x); they were corrected")
     assert table(page, 3) == [["5", "3"], ["3", "9"]]
 
 
 @pytest.mark.parametrize("kind", ["encoder_self", "decoder_self", "cross"])
-def test_a_trained_head_agrees_at_every_stage(studio, kind):
+def test_trained_head_agrees_at_every_stage(studio, kind):
     page = studio.open(f"/qkv?{SENTENCE}&role={kind}&layer=1&head=2&target=2")
     page.wait_for_selector("[data-stage='10']")
     badges = page.locator(".badge").all_inner_texts()
@@ -133,7 +133,7 @@ def test_a_trained_head_agrees_at_every_stage(studio, kind):
     assert bool(hidden) == (kind == "decoder_self")
 
 
-def test_any_number_opens_its_sum_and_a_row_of_the_map_asks_with_its_word(studio):
+def test_cells_open_their_sum_and_map_rows_select_the_query(studio):
     page = studio.open(f"/qkv?{SENTENCE}&role=encoder_self")
     page.wait_for_selector("[data-stage='10']")
     grid = page.locator("[data-stage='4'] [role=grid]")
@@ -156,7 +156,7 @@ def test_any_number_opens_its_sum_and_a_row_of_the_map_asks_with_its_word(studio
     expect(page.locator("#status")).to_contain_text("Head 2 of layer 2")
 
 
-def test_a_recurrent_model_has_other_views(studio):
+def test_recurrent_model_links_to_other_views(studio):
     page = studio.open("/qkv?text=we+are+friends&model=bahdanau")
     assert "no queries, keys and values" in page.locator("#view").inner_text()
     page.get_by_role("button", name="Use transformer").click()

@@ -1,4 +1,4 @@
-"""A saved trace in the browser: all of it is there, and nothing is offered that it cannot give."""
+"""Saved trace in the browser: everything in it is shown, and unavailable actions are hidden."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def replay(browser, registry):
     assert not opened.wrong
 
 
-def test_it_opens_on_its_sentence_says_what_needs_a_model_and_changes_to_another(replay):
+def test_replay_opens_its_sentence_and_names_what_needs_a_model(replay):
     page = replay.open("/step?text=something+else")
     page.wait_for_selector("[role=gridcell]")
     assert "translate" in page.locator("main section").get_attribute("class")

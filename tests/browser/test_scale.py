@@ -1,17 +1,17 @@
-"""Why √d: the page draws its own numbers, and they are those of the theory."""
+"""Scale view: the sampled statistics agree with theory."""
 
 import pytest
 from playwright.sync_api import expect
 
 
 def cells(page, kind):
-    """The mean largest weight and the mean of Σ p(1−p) that the page shows."""
+    """The displayed mean largest weight and mean of Σ p(1−p)."""
     texts = page.locator(f"tr[data-kind={kind}] td").all_inner_texts()
     return [float(text) for text in texts[1:]]
 
 
 def values(page, which):
-    """The numbers of a table's rows, each with its name's."""
+    """The numbers of a chart's table by series."""
     page.locator(".scale-part summary").nth(which).click()
     table = page.locator(".scale-part details").nth(which).locator("table")
     return table.evaluate(
@@ -26,7 +26,7 @@ def opened(studio, query=""):
     return page
 
 
-def test_the_softmax_at_width_64_is_hard_scaled_it_is_soft_and_a_slider_moves_them_at_once(studio):
+def test_raw_softmax_saturates_at_width_64_and_scaled_does_not(studio):
     page = opened(studio)
     before = cells(page, "raw")
     assert before == pytest.approx([0.847, 0.218], abs=0.04)
@@ -55,7 +55,7 @@ def test_the_softmax_at_width_64_is_hard_scaled_it_is_soft_and_a_slider_moves_th
     assert "dimension=2" in page.url
 
 
-def test_the_variance_of_products_is_the_width_and_the_bars_are_softmaxes_that_sum_to_one(studio):
+def test_variance_equals_width_and_weights_sum_to_one(studio):
     page = opened(studio, "?seed=3&keys=5&dimension=16")
     rows = values(page, 0)
     assert len(rows) == 10
@@ -69,7 +69,7 @@ def test_the_variance_of_products_is_the_width_and_the_bars_are_softmaxes_that_s
         assert list(column) == sorted(column, reverse=True)
 
 
-def test_another_seed_gives_other_numbers_and_its_link_the_same_again(studio):
+def test_seed_changes_the_numbers_and_a_link_reproduces_them(studio):
     page = opened(studio, "?seed=7&keys=9")
     before = cells(page, "raw")
     page.locator("input[data-key=seed]").focus()

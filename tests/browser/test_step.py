@@ -1,4 +1,4 @@
-"""One decoder step in a browser: the page works it out again, and every cell opens."""
+"""Step view: the page recomputes the step, and every cell opens its arithmetic."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -33,7 +33,7 @@ def rows(page):
     )
 
 
-def test_every_score_worked_out_on_the_page_is_the_models(studio):
+def test_recomputed_scores_agree_with_the_model(studio):
     page = studio.open("/step")
     for decoder in KINDS:
         translator = untrained_translator("gru", decoder)
@@ -44,7 +44,7 @@ def test_every_score_worked_out_on_the_page_is_the_models(studio):
 
 
 @pytest.mark.parametrize("model", ROWS)
-def test_a_step_flows_from_state_to_context_and_every_cell_opens_its_arithmetic(studio, model):
+def test_rows_go_from_state_to_context_and_cells_open_their_arithmetic(studio, model):
     page = shown(studio, f"{HERE}&model={model}")
     assert rows(page) == ROWS[model]
     shares = page.locator(".row-alpha [data-value]").evaluate_all(
@@ -64,7 +64,7 @@ def test_a_step_flows_from_state_to_context_and_every_cell_opens_its_arithmetic(
         dialog.wait_for(state="detached")
 
 
-def test_another_number_of_a_vector_can_be_chosen_in_the_dialog(studio):
+def test_dialog_selects_another_element_of_the_vector(studio):
     page = shown(studio, f"{HERE}&model=bahdanau", color_scheme="dark")
     page.locator(".row-c .strip-cell").first.click()
     page.keyboard.press("Tab")
@@ -75,7 +75,7 @@ def test_another_number_of_a_vector_can_be_chosen_in_the_dialog(studio):
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_keys_lead_about_and_nothing_plays_until_it_is_asked_to(studio):
+def test_keyboard_moves_and_nothing_plays_by_itself(studio):
     page = shown(studio, f"{HERE}&model=bahdanau")
     page.keyboard.press(".")
     assert "target=2" in page.url
@@ -99,12 +99,12 @@ def test_keys_lead_about_and_nothing_plays_until_it_is_asked_to(studio):
     second.wait_for()
 
 
-def test_a_step_past_the_last_is_the_last(studio):
+def test_step_is_clamped_to_the_last(studio):
     page = shown(studio, "/step?text=the+man+is+tall&target=500&model=luong")
     assert page.locator(".step-said button").last.get_attribute("aria-current") == "step"
 
 
-def test_models_without_such_a_step_lead_to_what_fits(studio):
+def test_unsupported_models_link_to_supported_ones(studio):
     page = studio.open(f"{HERE}&model=transformer")
     page.get_by_role("link", name="Open Q K V").wait_for()
     page.get_by_role("link", name="Show it with luong").click()

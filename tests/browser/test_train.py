@@ -1,4 +1,4 @@
-"""TrainingJob: curves and attention of a run, and a toy that learns while one watches."""
+"""Training view: curves and attention of a run, and training of a toy."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.studio.test_training import ENDLESS, STEPS, TINY
 BEFORE = STEPS - ALL["training.save_every"]  # the last checkpoint but one of the small models
 
 
-def test_a_models_curves_and_checkpoints_are_shown(studio):
+def test_curves_and_checkpoints_of_a_run(studio):
     page = studio.open("/train?run=bahdanau")
     page.wait_for_selector(".train-probe .heat")
     assert page.locator(".train-curve:visible h2").first.inner_text() == "Loss"
@@ -26,7 +26,7 @@ def test_a_models_curves_and_checkpoints_are_shown(studio):
     page.wait_for_selector(f"text=After {BEFORE} steps:")
 
 
-def test_a_link_to_a_checkpoint_shows_it_and_play_goes_on_from_it(studio):
+def test_link_opens_a_checkpoint_and_play_continues_from_it(studio):
     page = studio.open(f"/train?run=transformer&checkpoint={BEFORE}")
     page.wait_for_selector(f"text=After {BEFORE} steps:")
     page.wait_for_selector(".frame:last-child[aria-label*='largest weight']")
@@ -36,7 +36,7 @@ def test_a_link_to_a_checkpoint_shows_it_and_play_goes_on_from_it(studio):
 
 
 @pytest.mark.slow
-def test_a_toy_can_be_cancelled_and_another_trained_and_opened_elsewhere(studio, monkeypatch):
+def test_toy_training_is_cancelled_or_finished_and_opened(studio, monkeypatch):
     monkeypatch.setitem(TOYS, "reverse", replace(TOYS["reverse"], settings=ENDLESS))
     monkeypatch.setitem(TOYS, "copy", replace(TOYS["copy"], settings=TINY))
     page = studio.open("/train")

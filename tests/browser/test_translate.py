@@ -1,4 +1,4 @@
-"""The view /translate: from a sentence to every weight, by mouse and by keyboard."""
+"""Translate view: streamed translation and attention map, by mouse and keyboard."""
 
 import base64
 import struct
@@ -38,7 +38,7 @@ def done(page):
     return page
 
 
-def test_a_written_sentence_becomes_a_map_of_the_models_own_weights(studio):
+def test_map_shows_the_weights_of_the_model(studio):
     page = studio.open("/translate?model=bahdanau")
     expect(page.locator(".tries button")).to_have_count(3)
     page.keyboard.press("/")
@@ -56,7 +56,7 @@ def test_a_written_sentence_becomes_a_map_of_the_models_own_weights(studio):
     expect(page.locator(".live")).not_to_be_empty()
 
 
-def test_pointing_only_shades_the_words_and_the_whole_way_goes_without_a_mouse(studio):
+def test_hover_does_not_select_and_keyboard_does(studio):
     page = done(studio.open(ASKED))
     before = page.url
     page.locator(".cell[data-row='1'][data-column='2']").hover()
@@ -80,7 +80,7 @@ def test_pointing_only_shades_the_words_and_the_whole_way_goes_without_a_mouse(s
     assert (query(page)["target"], query(page)["source"]) == ("2", "2")
 
 
-def test_another_word_can_be_forced_and_taken_back(studio):
+def test_forced_prefix_and_undo(studio):
     page = done(studio.open("/translate?text=the+dog&model=bahdanau"))
     own = [one["text"] for one in trace(page, text="the dog", prefix="")["target"]["tokens"]]
     choice = page.locator("button.chance").first
@@ -95,7 +95,7 @@ def test_another_word_can_be_forced_and_taken_back(studio):
     expect(page.locator(".pair-target .pair-text").first).to_have_text(word)
 
 
-def test_ribbons_are_as_wide_as_their_weights_and_can_be_walked(studio):
+def test_ribbon_widths_are_weights_and_ribbons_have_keyboard_navigation(studio):
     page = done(studio.open(f"{ASKED}&display=ribbons"))
     expected = [value for line in weights(trace(page)) for value in line if value >= 0.02]
     assert page.locator(".ribbon").count() == len(expected)
@@ -110,7 +110,7 @@ def test_ribbons_are_as_wide_as_their_weights_and_can_be_walked(studio):
     assert not Axe().run(page, context="main").response["violations"]
 
 
-def test_keys_change_the_picture_and_a_link_reproduces_it(studio):
+def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):
     page = done(studio.open(ASKED))
     for key in "sxnT":
         page.keyboard.press(key)
@@ -125,7 +125,7 @@ def test_keys_change_the_picture_and_a_link_reproduces_it(studio):
     assert again.locator("main").aria_snapshot() == page.locator("main").aria_snapshot()
 
 
-def test_a_head_of_the_transformer_is_chosen_and_a_summary_is_called_one(studio):
+def test_head_selection_and_labelled_averages(studio):
     page = done(studio.open(f"/translate?text={quote(SENTENCE)}&model=transformer"))
     expect(page.locator(".legend")).to_contain_text("summary")
     page.locator("select[data-key=head]").select_option("2")
@@ -140,7 +140,7 @@ def test_a_head_of_the_transformer_is_chosen_and_a_summary_is_called_one(studio)
     ]
 
 
-def test_without_attention_there_is_one_vector_and_one_column(studio):
+def test_bottleneck_model_shows_one_vector(studio):
     page = done(studio.open(ASKED.replace("bahdanau", "bottleneck")))
     expect(page.locator(".bottle")).to_contain_text("one vector for the whole sentence")
     full = page.locator("[role=gridcell]").evaluate_all(
@@ -150,7 +150,7 @@ def test_without_attention_there_is_one_vector_and_one_column(studio):
     assert len(full) == len(trace(page, "bottleneck")["target"]["tokens"])
 
 
-def test_a_long_sentence_is_drawn_and_a_longer_one_is_refused_in_words(studio):
+def test_long_sentence_is_drawn_and_too_long_is_refused(studio):
     words = ["a"] * 129
     page = done(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau"))
     expect(page.locator("canvas.heat-canvas")).to_be_visible()

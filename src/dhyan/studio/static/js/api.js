@@ -1,83 +1,83 @@
-/** Questions to the server; what goes wrong is an error with a sentence to show. */
+/** Requests to the server; a failed request is a Problem whose message can be shown. */
 
 import { standalone, embeddedResponse } from "./embedded_trace.js";
 
 export class Problem extends Error {}
 
-const sent = (body, signal) => ({ method: "POST", headers: { "content-type": "application/json" },
+const postOptions = (body, signal) => ({ method: "POST", headers: { "content-type": "application/json" },
   body: JSON.stringify(body), signal });
 
-/** Ask with a body. @param {string} path @param {unknown} body */
+/** POST a JSON body. @param {string} path @param {unknown} body */
 export const post = (path, body, signal) =>
-  (standalone ? heldFor(path, body) : ask(path, sent(body, signal)));
+  (standalone ? embedded(path, body) : requestJson(path, postOptions(body, signal)));
 
-/** Ask without one. @param {string} path */
-export const get = (path, signal) => (standalone ? heldFor(path) : ask(path, { signal }));
+/** GET a path. @param {string} path */
+export const get = (path, signal) => (standalone ? embedded(path) : requestJson(path, { signal }));
 
-/** A file; with a body if one is given. @returns {Promise<Blob>} */
+/** Download a file; POST if there is a body. @returns {Promise<Blob>} */
 export async function file(path, body) {
-  const answered = await reach(path, body ? sent(body) : {});
-  return answered.blob();
+  const response = await request(path, body ? postOptions(body) : {});
+  return response.blob();
 }
 
 /**
- * Words as they are said: `hear` gets every event, and the promise ends with the last.
+ * Server-sent events: `onEvent` gets every event; the promise resolves after the last one.
  * @param {string} path
- * @param {Record<string, string | number> | null} body without one, it is asked for without
- * @param {(kind: string, data: any) => void} hear
+ * @param {Record<string, string | number> | null} body null sends a GET request
+ * @param {(kind: string, data: any) => void} onEvent
  */
-export async function stream(path, body, hear, signal) {
-  if (standalone) return hear("done", await heldFor(path, body));
-  const answered = await reach(path, body ? sent(body, signal) : { signal });
-  const reader = answered.body.pipeThrough(new TextDecoderStream()).getReader();
-  let waiting = "";
-  let ended = false;
+export async function stream(path, body, onEvent, signal) {
+  if (standalone) return onEvent("done", await embedded(path, body));
+  const response = await request(path, body ? postOptions(body, signal) : { signal });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let buffer = "";
+  let finished = false;
   for (;;) {
     const { value, done } = await reader.read().catch((error) => {
       if (error.name === "AbortError") throw error;
       return { done: true };
     });
     if (done) break;
-    waiting += value;
-    const events = waiting.split("\n\n");
-    waiting = events.pop();
+    buffer += value;
+    const events = buffer.split("\n\n");
+    buffer = events.pop();
     for (const event of events) {
-      const kind = field(event, "event: ");
+      const type = field(event, "event: ");
       const data = JSON.parse(field(event, "data: ") ?? "null");
-      if (kind === "error") throw new Problem(data.message);
-      ended ||= kind === "done";
-      hear(kind, data);
+      if (type === "error") throw new Problem(data.message);
+      finished ||= type === "done";
+      onEvent(type, data);
     }
   }
-  if (!ended) throw new Problem("stopped");
+  if (!finished) throw new Problem("stopped");
 }
 
-/** A field of an event; its value may hold letters that are line ends to a pattern (U+2028). */
+/** A field of an event; its value may hold U+2028, which a regular expression takes for a line end. */
 const field = (event, name) =>
   event.split("\n").find((line) => line.startsWith(name))?.slice(name.length);
 
-async function ask(path, options) {
-  const answered = await reach(path, options);
-  return answered.json();
+async function requestJson(path, options) {
+  const response = await request(path, options);
+  return response.json();
 }
 
-/** What a page that is a file has to say. */
-async function heldFor(path, body) {
-  const found = embeddedResponse(path, body);
-  if (found === undefined) throw new Problem("alone");
-  return found;
+/** The response embedded in a standalone page. */
+async function embedded(path, body) {
+  const response = embeddedResponse(path, body);
+  if (response === undefined) throw new Problem("alone");
+  return response;
 }
 
-async function reach(path, options) {
-  let answered;
+async function request(path, options) {
+  let response;
   try {
-    answered = await fetch(path, options);
+    response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem("unreachable");
   }
-  if (answered.ok) return answered;
-  const told = await answered.json().catch(() => ({}));
-  if (told.error?.code === "trace_only") throw new Problem("alone");
-  throw new Problem(told.error?.message ?? `the server answered ${answered.status}`);
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  if (body.error?.code === "trace_only") throw new Problem("alone");
+  throw new Problem(body.error?.message ?? `the server answered ${response.status}`);
 }

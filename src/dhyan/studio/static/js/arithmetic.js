@@ -1,20 +1,20 @@
 /**
- * Where a number comes from: the sum of products behind it, written out term by term in a dialog.
+ * Arithmetic dialog: the sum of products behind a number, term by term.
  *
  *   openSum({ title: "q₃ of bank", terms: [[x1, w1], [x2, w2]], symbols: ["x", "W"], total, model })
  *
- * adds the terms up again and says how far the sum is from the model's own number. A term may have
- * one factor; `plus` are further numbers added ({symbol, value}), `then` is what is made of the sum
- * ({symbol, value}: value is compared with the model instead of the sum).
+ * recomputes the sum and shows its difference from the model's value. A term may have
+ * one factor; `plus` lists further addends ({symbol, value}), `then` is a function of the sum
+ * ({symbol, value}: this value is compared with the model instead of the sum).
  */
 
 import { el, svg, fill } from "./dom.js";
 import { formatNumber, sum, formatTiny } from "./numbers.js";
 import { message, addMessages } from "./messages.js";
-import { strip, mostOf } from "./vector_strips.js";
-import { signed, ink } from "./colors.js";
+import { strip, maxAbs } from "./vector_strips.js";
+import { signedColor, textColor } from "./colors.js";
 
-const CLOSE = 1e-5; // of their size; models compute in single precision, the page in double
+const CLOSE = 1e-5; // relative; models compute in single precision, the page in double
 const LARGEST_FIRST = "size";
 
 addMessages({
@@ -32,8 +32,8 @@ addMessages({
 });
 
 /**
- * Whether a difference is only rounding, and a sentence about it.
- * @param {number} difference @param {number} [size] of the largest number that was added
+ * Whether a difference is within rounding error, and the text that says so.
+ * @param {number} difference @param {number} [size] magnitude of the largest addend
  */
 export function agreement(difference, size = 1) {
   const same = difference <= CLOSE * Math.max(1, size);
@@ -41,7 +41,7 @@ export function agreement(difference, size = 1) {
   return { same, words: message(key, formatTiny(difference)) };
 }
 
-/** The same as a small badge; not by colour alone. */
+/** The agreement as a badge, marked by a sign as well as by colour. */
 export function badge(difference, size = 1) {
   const { same, words } = agreement(difference, size);
   return el("span", { class: `badge ${same ? "same" : "other"}` },
@@ -54,17 +54,17 @@ export function badge(difference, size = 1) {
  * @property {Node} [formula] MathML of the rule
  * @property {number[][]} terms one or two factors each
  * @property {string[]} symbols of the factors
- * @property {string[]} [names] what each term belongs to (a word), instead of its number
+ * @property {string[]} [names] label of each term (a word) instead of its number
  * @property {{symbol: string, value: number}[]} [plus]
  * @property {{symbol: string, value: number}} [then]
- * @property {number} [total] the sum, if it is known already
- * @property {number} [model] the model's own number
+ * @property {number} [total] the sum, where already computed
+ * @property {number} [model] the model's value
  * @property {{label: string | Node, values: number[], about: string, at: number, choose: (place: number) => Sum}} [vector]
- *   the vector the number stands in: another of its numbers may be chosen
+ *   the vector that contains the number; another element may be selected
  */
 
-/** Open the dialog; it closes by Esc, its button or a click outside. @param {Sum} asked */
-export function openSum(asked) {
+/** Open the dialog; Esc, its button or a click outside closes it. @param {Sum} spec */
+export function openSum(spec) {
   const body = el("div", { class: "sum-body" });
   const dialog = el("dialog", { class: "sum", "aria-labelledby": "sum-title", on: {
     close: () => dialog.remove(),
@@ -72,33 +72,33 @@ export function openSum(asked) {
   } }, body);
   let order = "";
 
-  function show(now, { refocus = false } = {}) {
+  function show(current, { refocus = false } = {}) {
     fill(body,
-      heading(now.title, () => dialog.close()),
-      now.formula && el("p", { class: "sum-formula", lang: "en" }, now.formula),
-      now.vector && strip({ ...now.vector, open: (place) => show(now.vector.choose(place), { refocus: true }) }),
-      result(now), path(now),
-      now.terms.length > 1 && sorting(now),
-      terms(now, order));
+      heading(current.title, () => dialog.close()),
+      current.formula && el("p", { class: "sum-formula", lang: "en" }, current.formula),
+      current.vector && strip({ ...current.vector, open: (index) => show(current.vector.choose(index), { refocus: true }) }),
+      resultLine(current), runningTotal(current),
+      current.terms.length > 1 && sorting(current),
+      termTable(current, order));
     if (refocus) body.querySelector(".strip-cell.here")?.focus();
   }
 
-  function sorting(now) {
+  function sorting(current) {
     const choose = (value) => el("button", { type: "button", "aria-pressed": order === value,
-      on: { click: () => { order = value; show(now); body.querySelector(".sum-order [aria-pressed=true]").focus(); } } },
+      on: { click: () => { order = value; show(current); body.querySelector(".sum-order [aria-pressed=true]").focus(); } } },
     message(value ? "sum_size" : "sum_order"));
     return el("div", { class: "sum-order", role: "group", "aria-label": message("sum_sorting") },
-      el("span", { class: "quiet" }, message("sum_terms", now.terms.length)), choose(""), choose(LARGEST_FIRST));
+      el("span", { class: "quiet" }, message("sum_terms", current.terms.length)), choose(""), choose(LARGEST_FIRST));
   }
 
-  show(asked);
+  show(spec);
   document.body.append(dialog);
   dialog.showModal();
   return dialog;
 }
 
 /**
- * A vector that nothing was computed for here: in full, with a sentence about it.
+ * Dialog with a whole vector that the page does not recompute.
  * @param {{title: string, words: string, label: string | Node, values: number[], about: string}} asked
  */
 export function openVector({ title, words, label, values, about }) {
@@ -115,71 +115,71 @@ export function openVector({ title, words, label, values, about }) {
 const heading = (title, close) => el("header", {}, el("h2", { id: "sum-title" }, title),
   el("button", { type: "button", class: "sum-close", "aria-label": message("close"), on: { click: close } }, "×"));
 
-/** A number of any size: plain where that says something, 5.83e12 or 1.70e−11 where not. */
-function written(value, digits) {
+/** A number of any size: fixed-point where it has significant digits, else 5.83e12 or 1.70e−11. */
+function formatAny(value, digits) {
   const size = Math.abs(value);
   if (size < 1e6 && (size === 0 || size >= 10 ** (1 - digits))) return formatNumber(value, digits);
   return Number.isFinite(value) ? value.toExponential(digits - 2).replaceAll("-", "−").replace("+", "") : formatNumber(value);
 }
 
-const product = (term) => term.reduce((total, one) => total * one, 1);
-const whole = (now) => now.total ?? sum(now.terms.map(product)) + sum((now.plus ?? []).map((addend) => addend.value));
+const productOf = (term) => term.reduce((total, factor) => total * factor, 1);
+const totalOf = (current) => current.total ?? sum(current.terms.map(productOf)) + sum((current.plus ?? []).map((addend) => addend.value));
 
-/** The number in one line: what was added, what was made of it, and how far the model's is. */
-function result(now) {
-  const total = whole(now);
-  const found = now.then ? now.then.value : total;
-  const parts = [el("div", {}, el("dt", {}, "Σ"), el("dd", { class: "number" }, written(total, 6)))];
-  if (now.then) {
-    parts.push(el("div", {}, el("dt", {}, now.then.symbol), el("dd", { class: "number" }, written(found, 6))));
+/** One line: the sum, the function of it, the model's value and the difference. */
+function resultLine(current) {
+  const total = totalOf(current);
+  const result = current.then ? current.then.value : total;
+  const parts = [el("div", {}, el("dt", {}, "Σ"), el("dd", { class: "number" }, formatAny(total, 6)))];
+  if (current.then) {
+    parts.push(el("div", {}, el("dt", {}, current.then.symbol), el("dd", { class: "number" }, formatAny(result, 6))));
   }
-  if (now.model !== undefined) {
-    parts.push(el("div", {}, el("dt", {}, message("sum_model")), el("dd", { class: "number" }, written(now.model, 6))));
+  if (current.model !== undefined) {
+    parts.push(el("div", {}, el("dt", {}, message("sum_model")), el("dd", { class: "number" }, formatAny(current.model, 6))));
   }
-  const size = now.model !== undefined && mostOf([now.model, found], now.then ? [] : now.terms.map(product));
+  const size = current.model !== undefined && maxAbs([current.model, result], current.then ? [] : current.terms.map(productOf));
   return el("div", { class: "sum-result" }, el("dl", {}, ...parts),
-    now.model !== undefined && badge(now.model === found ? 0 : Math.abs(found - now.model), size));
+    current.model !== undefined && badge(current.model === result ? 0 : Math.abs(result - current.model), size));
 }
 
-/** The running total as a line: where the number is made. */
-function path(now) {
+/** The running total as a line chart. */
+function runningTotal(current) {
   const steps = [0];
-  for (const term of now.terms) steps.push(steps.at(-1) + product(term));
-  for (const addend of now.plus ?? []) steps.push(steps.at(-1) + addend.value);
+  for (const term of current.terms) steps.push(steps.at(-1) + productOf(term));
+  for (const addend of current.plus ?? []) steps.push(steps.at(-1) + addend.value);
   if (steps.length < 4) return null;
   const [low, high] = [Math.min(...steps), Math.max(...steps)];
-  const [wide, tall, edge] = [640, 72, 6];
-  const x = (at) => edge + (at / (steps.length - 1)) * (wide - 2 * edge);
-  const y = (value) => tall - edge - ((value - low) / (high - low || 1)) * (tall - 2 * edge);
-  return svg("svg", { class: "sum-path", viewBox: `0 0 ${wide} ${tall}`, role: "img",
+  const [width, height, edge] = [640, 72, 6];
+  const x = (index) => edge + (index / (steps.length - 1)) * (width - 2 * edge);
+  const y = (value) => height - edge - ((value - low) / (high - low || 1)) * (height - 2 * edge);
+  return svg("svg", { class: "sum-path", viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": message("sum_path") },
   svg("line", { class: "sum-zero", x1: x(0), x2: x(steps.length - 1), y1: y(0), y2: y(0) }),
   svg("polyline", { class: "sum-line", points: steps.map((value, index) => `${x(index)},${y(value)}`).join(" ") }),
   svg("circle", { class: "sum-dot", cx: x(steps.length - 1), cy: y(steps.at(-1)), r: 4 }));
 }
 
-/** Every term on a line: its factors, its product, the total so far. */
-function terms(now, order) {
-  const lines = now.terms.map((term, index) => ({ term, at: index, made: product(term) }));
-  if (order === LARGEST_FIRST) lines.sort((a, b) => Math.abs(b.made) - Math.abs(a.made));
-  const most = mostOf(lines.map((line) => line.made));
-  const pair = now.symbols.length > 1;
+/** A table row per term: factors, product, running total. */
+function termTable(current, order) {
+  const lines = current.terms.map((term, index) => ({ term, at: index, product: productOf(term) }));
+  if (order === LARGEST_FIRST) lines.sort((a, b) => Math.abs(b.product) - Math.abs(a.product));
+  const largest = maxAbs(lines.map((line) => line.product));
+  const pair = current.symbols.length > 1;
   let total = 0;
-  const line = (name, factors, made) => {
-    total += made;
-    const ground = signed(made, most);
+  const line = (name, factors, product) => {
+    total += product;
+    const background = signedColor(product, largest);
     return el("tr", {}, el("th", { scope: "row" }, name),
-      ...factors.map((factor) => el("td", {}, factor === null ? "" : written(factor, 4))),
-      pair && el("td", {}, el("span", { class: "sum-made", style: { background: ground, color: ink(ground) } }, written(made, 4))),
-      el("td", {}, written(total, 4)));
+      ...factors.map((factor) => el("td", {}, factor === null ? "" : formatAny(factor, 4))),
+      pair && el("td", {}, el("span", { class: "sum-made", style: { background, color: textColor(background) } }, formatAny(product, 4))),
+      el("td", {}, formatAny(total, 4)));
   };
-  const blank = now.symbols.map(() => null);
+  const blank = current.symbols.map(() => null);
   return el("div", { class: "sum-terms", tabindex: 0, role: "region", "aria-label": message("sum_table") },
     el("table", { class: "numbers" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "k"),
-        ...now.symbols.map((symbol) => el("th", { scope: "col" }, symbol)),
-        pair && el("th", { scope: "col" }, now.symbols.join(" · ")),
+        ...current.symbols.map((symbol) => el("th", { scope: "col" }, symbol)),
+        pair && el("th", { scope: "col" }, current.symbols.join(" · ")),
         el("th", { scope: "col" }, message("sum_running")))),
-      el("tbody", {}, ...lines.map(({ term, at, made }) => line(now.names?.[at] ?? String(at + 1), term, made)),
-        ...(now.plus ?? []).map((addend) => line(`+ ${addend.symbol}`, pair ? blank : [addend.value], addend.value)))));
+      el("tbody", {}, ...lines.map(({ term, at: index, product }) => line(current.names?.[index] ?? String(index + 1), term, product)),
+        ...(current.plus ?? []).map((addend) => line(`+ ${addend.symbol}`, pair ? blank : [addend.value], addend.value)))));
 }

@@ -1,42 +1,42 @@
-/** The colours of a weight and of a signed number, from the table the server draws with. */
+/** Colour maps of weights and of signed numbers; the server sends the tables that its figures use. */
 
 let tables = { light: [], dark: [] };
 
-/** Take up the tables: 256 colours from nothing to one, for each theme. */
-export function setPalette(found) {
-  tables = found;
+/** Set the colour tables: 256 colours from 0 to 1 for each theme. */
+export function setPalette(palette) {
+  tables = palette;
 }
 
-export const dark = () =>
+export const isDark = () =>
   document.documentElement.dataset.theme === "dark" ||
   (document.documentElement.dataset.theme === "auto" &&
     matchMedia("(prefers-color-scheme: dark)").matches);
 
-/** A weight from 0 to 1; `scale` may be "sqrt", which shows small ones better. */
-export function weight(value, scale = "linear") {
-  const table = dark() ? tables.dark : tables.light;
+/** Colour of a weight from 0 to 1; `scale` "sqrt" separates small weights better. */
+export function weightColor(value, scale = "linear") {
+  const table = isDark() ? tables.dark : tables.light;
   const share = Math.min(Math.max(scale === "sqrt" ? Math.sqrt(value) : value, 0), 1);
   return table[Math.min(Math.floor(share * table.length), table.length - 1)];
 }
 
-/** A number between −most and most: orange below nought, blue above. */
-export function signed(value, most) {
-  const share = most > 0 ? Math.min(Math.abs(value) / most, 1) * 0.8 : 0;
-  const [paper, low, high] = dark()
+/** Colour of a number between −limit and limit: orange is negative, blue is positive. */
+export function signedColor(value, limit) {
+  const share = limit > 0 ? Math.min(Math.abs(value) / limit, 1) * 0.8 : 0;
+  const [background, low, high] = isDark()
     ? ["#12161d", "#c8742a", "#3f86bd"]
     : ["#ffffff", "#e08a3c", "#4a90c4"];
-  return blend(paper, value < 0 ? low : high, share);
+  return blend(background, value < 0 ? low : high, share);
 }
 
-/** Black or white, whichever reads better on a colour. */
-export const ink = (on) => (contrast("#000000", on) >= contrast("#ffffff", on) ? "#000000" : "#ffffff");
+/** Text colour, black or white, with the higher contrast on a background. */
+export const textColor = (background) => (contrast("#000000", background) >= contrast("#ffffff", background) ? "#000000" : "#ffffff");
 
-const bytes = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+const bytes = (colour) => [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
 
-function blend(one, other, share) {
-  const [a, b] = [bytes(one), bytes(other)];
-  const mixed = a.map((value, index) => Math.round(value + share * (b[index] - value)));
-  return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+function blend(from, to, share) {
+  const [a, b] = [bytes(from), bytes(to)];
+  const blended = a.map((value, index) => Math.round(value + share * (b[index] - value)));
+  return `#${blended.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
 function luminance(colour) {
@@ -47,8 +47,8 @@ function luminance(colour) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** How well one colour is read on another, from 1 to 21. */
-export function contrast(one, other) {
-  const [dim, bright] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+/** Contrast ratio of two colours (WCAG 2), from 1 to 21. */
+export function contrast(first, second) {
+  const [dim, bright] = [luminance(first), luminance(second)].sort((a, b) => a - b);
   return (bright + 0.05) / (dim + 0.05);
 }

@@ -1,10 +1,10 @@
-/** Things to choose with, bound to the state: each shows what is chosen and changes it. */
+/** Form controls bound to a key of the state. */
 
 import { el } from "./dom.js";
 import { state, set } from "./state.js";
 
 /**
- * A few words side by side, one of them chosen.
+ * Segmented control: radio buttons side by side.
  * @param {string} label @param {string} key of the state @param {[string, string][]} options
  */
 export function segments(label, key, options) {
@@ -13,10 +13,10 @@ export function segments(label, key, options) {
     "data-value": value, on: { click: () => choose(value) } }, words));
   function show(value, focus = false) {
     for (const button of buttons) {
-      const own = button.dataset.value === value;
-      button.setAttribute("aria-checked", String(own));
-      button.setAttribute("tabindex", own ? "0" : "-1");
-      if (own && focus) button.focus();
+      const selected = button.dataset.value === value;
+      button.setAttribute("aria-checked", String(selected));
+      button.setAttribute("tabindex", selected ? "0" : "-1");
+      if (selected && focus) button.focus();
     }
   }
   function choose(value, focus = false) {
@@ -24,18 +24,18 @@ export function segments(label, key, options) {
     set({ [key]: typeof state[key] === "number" ? Number(value) : value }, { quiet: true });
   }
   const keydown = (event) => {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!by) return;
+    const offset = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!offset) return;
     event.preventDefault();
-    const at = buttons.findIndex((button) => button.getAttribute("aria-checked") === "true");
-    choose(buttons[(at + by + buttons.length) % buttons.length].dataset.value, true);
+    const index = buttons.findIndex((button) => button.getAttribute("aria-checked") === "true");
+    choose(buttons[(index + offset + buttons.length) % buttons.length].dataset.value, true);
   };
   if (!options.some(([value]) => value === String(state[key]))) buttons[0]?.setAttribute("tabindex", "0");
   const node = el("div", { class: "segments", role: "radiogroup", "aria-label": label, on: { keydown } }, ...buttons);
-  return Object.assign(node, { follow: () => show(String(state[key])) });
+  return Object.assign(node, { sync: () => show(String(state[key])) });
 }
 
-/** One of many, by a list that opens. @param {string} label @param {string} key @param {[string, string][]} options */
+/** Drop-down list. @param {string} label @param {string} key @param {[string, string][]} options */
 export function list(label, key, options, { quiet = true } = {}) {
   const select = el("select", { "data-key": key, on: { change: (event) => {
     const value = event.target.value;
@@ -43,39 +43,39 @@ export function list(label, key, options, { quiet = true } = {}) {
   } } }, ...options.map(([value, words]) =>
     el("option", { value, selected: String(state[key]) === value }, words)));
   const node = el("label", { class: "field" }, el("span", {}, label), select);
-  return Object.assign(node, { follow() { select.value = String(state[key]); } });
+  return Object.assign(node, { sync() { select.value = String(state[key]); } });
 }
 
-/** A number on a line. @param {string} label @param {string} key @param {{least: number, most: number, step?: number}} range */
-export function slider(label, key, { least, most, step = 1 }, written = String) {
-  const shown = el("output", { class: "number" }, written(state[key]));
-  const input = el("input", { type: "range", min: least, max: most, step, "data-key": key,
-    "aria-valuetext": written(state[key]), on: { input: () => {
-      fill(Number(input.value));
+/** Slider. @param {string} label @param {string} key @param {{min: number, max: number, step?: number}} range */
+export function slider(label, key, { min, max, step = 1 }, format = String) {
+  const output = el("output", { class: "number" }, format(state[key]));
+  const input = el("input", { type: "range", min, max, step, "data-key": key,
+    "aria-valuetext": format(state[key]), on: { input: () => {
+      showValue(Number(input.value));
       set({ [key]: Number(input.value) }, { quiet: true });
     } } });
   input.value = String(state[key]);
-  function fill(value) {
-    shown.textContent = written(value);
-    input.setAttribute("aria-valuetext", written(value));
+  function showValue(value) {
+    output.textContent = format(value);
+    input.setAttribute("aria-valuetext", format(value));
   }
-  const node = el("label", { class: "field slider" }, el("span", {}, label), input, shown);
-  /** Follow a change that came from elsewhere. */
-  return Object.assign(node, { follow() {
+  const node = el("label", { class: "field slider" }, el("span", {}, label), input, output);
+  /** Show the value of the state after a change from elsewhere. */
+  return Object.assign(node, { sync() {
     input.value = String(state[key]);
-    fill(state[key]);
+    showValue(state[key]);
   } });
 }
 
-/** On or off ("1" or "0" in the state). @param {string} label @param {string} key */
+/** Toggle button ("1" or "0" in the state). @param {string} label @param {string} key */
 export function toggle(label, key) {
   const button = el("button", { type: "button", "aria-pressed": state[key] === "1", "data-key": key,
     on: { click: () => {
-      const now = state[key] === "1" ? "0" : "1";
-      button.setAttribute("aria-pressed", String(now === "1"));
-      set({ [key]: now }, { quiet: true });
+      const value = state[key] === "1" ? "0" : "1";
+      button.setAttribute("aria-pressed", String(value === "1"));
+      set({ [key]: value }, { quiet: true });
     } } }, label);
-  return Object.assign(button, { follow: () => button.setAttribute("aria-pressed", String(state[key] === "1")) });
+  return Object.assign(button, { sync: () => button.setAttribute("aria-pressed", String(state[key] === "1")) });
 }
 
 /** A row of controls. */

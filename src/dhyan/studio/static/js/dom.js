@@ -1,4 +1,4 @@
-/** Elements made from values; text is only ever set as text. */
+/** Builds HTML, SVG and MathML elements; text is set as text nodes only, never parsed as markup. */
 
 const SVG = "http://www.w3.org/2000/svg";
 const MATH = "http://www.w3.org/1998/Math/MathML";
@@ -10,50 +10,50 @@ const MATH = "http://www.w3.org/1998/Math/MathML";
  * @param {...(Node | string | null | undefined | false)} children
  */
 export function el(tag, attributes = {}, ...children) {
-  return furnish(document.createElement(tag), attributes, children);
+  return build(document.createElement(tag), attributes, children);
 }
 
 /** The same in SVG. @param {string} tag @param {Record<string, unknown>} [attributes] */
 export function svg(tag, attributes = {}, ...children) {
-  return furnish(document.createElementNS(SVG, tag), attributes, children);
+  return build(document.createElementNS(SVG, tag), attributes, children);
 }
 
 /** The same in MathML. @param {string} tag @param {Record<string, unknown>} [attributes] */
 export function math(tag, attributes = {}, ...children) {
-  return furnish(document.createElementNS(MATH, tag), attributes, children);
+  return build(document.createElementNS(MATH, tag), attributes, children);
 }
 
-/** What an element holds from now on. @param {Element} parent */
+/** Replace the children of an element. @param {Element} parent */
 export function fill(parent, ...children) {
   parent.replaceChildren(...children.flat().filter(present));
   return parent;
 }
 
-/** A text in its own language, so that fonts and screen readers know. */
-export function text(words, lang) {
-  return el("span", lang ? { lang } : {}, words);
+/** A span with a `lang` attribute, for fonts and screen readers. */
+export function text(content, lang) {
+  return el("span", lang ? { lang } : {}, content);
 }
 
-/** Words in which W_q has its index below. @param {string} words */
-export const indexed = (words) => words.split(/(?<=W)_(\w)/).map((part, index) => (index % 2 ? el("sub", {}, part) : part));
+/** Text in which W_q is written with a subscript. @param {string} content */
+export const indexed = (content) => content.split(/(?<=W)_(\w)/).map((part, index) => (index % 2 ? el("sub", {}, part) : part));
 
-function furnish(made, attributes, children) {
+function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined) continue;
     if (name.startsWith("aria-")) {
-      made.setAttribute(name, String(value));
+      element.setAttribute(name, String(value));
     } else if (value === false) {
       continue;
     } else if (name === "on") {
-      for (const [kind, hear] of Object.entries(value)) made.addEventListener(kind, hear);
+      for (const [kind, listener] of Object.entries(value)) element.addEventListener(kind, listener);
     } else if (name === "style") {
-      for (const [key, own] of Object.entries(value)) made.style.setProperty(key, own);
+      for (const [key, property] of Object.entries(value)) element.style.setProperty(key, property);
     } else {
-      made.setAttribute(name, value === true ? "" : String(value));
+      element.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  made.append(...children.flat().filter(present));
-  return made;
+  element.append(...children.flat().filter(present));
+  return element;
 }
 
 const present = (child) => child !== null && child !== undefined && child !== false;

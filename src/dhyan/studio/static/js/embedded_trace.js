@@ -1,18 +1,18 @@
-/** A page that is a file: what the server would answer stands in it, for one saved sentence. */
+/** Standalone page: the server's responses for one saved sentence are embedded in it. */
 
-const held = document.querySelector("#held");
-const answers = held ? JSON.parse(held.textContent) : {};
+const element = document.querySelector("#held");
+const responses = element ? JSON.parse(element.textContent) : {};
 
-/** Whether there is no server behind this page. */
-export const standalone = held !== null;
+/** Whether the page runs without a server. */
+export const standalone = element !== null;
 
-/** Whether it is a frame in another page, with no address of its own. */
+/** Whether the page is an iframe without its own address. */
 export const framed = location.protocol === "about:";
 document.documentElement.toggleAttribute("data-framed", framed);
 
-/** What the server would say; nothing if only a server could. @param {string} path */
+/** The embedded response of a path; undefined where only a server could answer. @param {string} path */
 export function embeddedResponse(path, body) {
-  const found = answers[path.replace(/\/stream$/, "")];
-  const other = body && found && body.text.normalize("NFC") !== found.text.normalize("NFC");
-  return other ? undefined : found;
+  const response = responses[path.replace(/\/stream$/, "")];
+  const differs = body && response && body.text.normalize("NFC") !== response.text.normalize("NFC");
+  return differs ? undefined : response;
 }

@@ -1,4 +1,4 @@
-/** Sentences to begin with: the lecture notes' own, and some that show what is hard. */
+/** Example sentences: those of the lecture notes, and some with known difficulties. */
 
 import { el } from "./dom.js";
 import { addMessages, message } from "./messages.js";
@@ -17,7 +17,7 @@ addMessages({
   example_unknown: ["unknown word", "अनजान शब्द"],
 });
 
-/** A sentence, and what to look for in it. */
+/** A sentence, and the phenomenon it shows. */
 const EXAMPLES = [
   ["Turn off the lights.", "order"],
   ["The bank of the river is far.", "river"],
@@ -39,7 +39,7 @@ const EXAMPLES = [
   ["The zebra ate a mango.", "unknown"],
 ];
 
-/** A row of them to choose from. */
+/** The row of example buttons. */
 export function examples() {
   return el("ul", { class: "examples", tabindex: 0, role: "list", "aria-label": message("examples") },
     ...EXAMPLES.map(([words, about]) => el("li", {}, el("button", { type: "button",

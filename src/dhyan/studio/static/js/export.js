@@ -1,4 +1,4 @@
-/** Taking away what is seen: a menu of pictures, figures, numbers, and the page itself. */
+/** Export menu: image of the view, figure for print, data, and the page as one file. */
 
 import { el } from "./dom.js";
 import { file } from "./api.js";
@@ -7,7 +7,7 @@ import { requestBody } from "./traces.js";
 import { state } from "./state.js";
 import { addMessages, message } from "./messages.js";
 import { showStatus } from "./status.js";
-import { asCsv, named } from "./export_csv.js";
+import { asCsv, fileName } from "./export_csv.js";
 import { asPng, asSvg } from "./export_image.js";
 
 addMessages({
@@ -33,172 +33,172 @@ addMessages({
 });
 
 /**
- * @typedef {object} Taken what a view has to take away
+ * @typedef {object} ExportData what a view offers for export
  * @property {SVGElement | null} [picture]
  * @property {{values: number[][], rows: string[], columns: string[]} | null} [table]
  * @property {{text: string, translation: string, attention: {role: string}[]} | null} [trace]
  */
 
-let taken = () => ({});
+let exportSource = () => ({});
 
-/** Where the view on the page says what it has to take away. @param {() => Taken} from */
-export function setExportSource(from) {
-  taken = from;
+/** Set the function that returns the export data of the current view. @param {() => ExportData} source */
+export function setExportSource(source) {
+  exportSource = source;
 }
 
-const about = (found) => found.trace?.text ?? state.text;
-const described = (found) => ({ title: `${message(`view_${state.view}`)} · ${about(found)}`,
-  text: found.trace?.translation ?? "", link: location.href });
-const drawn = (suffix) => (found) => file(`/api/figure.${suffix}`, figure(found));
+const sentenceOf = (view) => view.trace?.text ?? state.text;
+const metadata = (view) => ({ title: `${message(`view_${state.view}`)} · ${sentenceOf(view)}`,
+  text: view.trace?.translation ?? "", link: location.href });
+const figureFile = (suffix) => (view) => file(`/api/figure.${suffix}`, figure(view));
 
-/** Every way out: why not, if there is none, and what is made. */
+/** Formats by group, with the reason where one is unavailable. */
 const GROUPS = [
-  { name: "export_seen", lacks: (found) => !found.picture && "export_no_picture", ways: [
-    ["svg", "export_seen_svg", async (found) => asSvg(found.picture, described(found))],
-    ["png", "export_seen_png", (found) => asPng(found.picture, described(found))]] },
-  { name: "export_figure", lacks: (found) => needsServer() || noTrace(found), ways: [
-    ["svg", "export_figure_svg", drawn("svg")], ["png", "export_figure_png", drawn("png")],
-    ["pdf", "export_figure_pdf", drawn("pdf")]] },
-  { name: "export_data", ways: [
-    ["csv", "export_csv", async (found) => new Blob([asCsv(found.table)], { type: "text/csv" }),
-      (found) => !found.table && "export_no_table"],
-    ["json", "export_json", async (found) =>
-      new Blob([JSON.stringify(found.trace), "\n"], { type: "application/json" }), noTrace]] },
-  { name: "export_page", lacks: (found) => needsServer() || noTrace(found), ways: [
+  { name: "export_seen", unavailable: (view) => !view.picture && "export_no_picture", formats: [
+    ["svg", "export_seen_svg", async (view) => asSvg(view.picture, metadata(view))],
+    ["png", "export_seen_png", (view) => asPng(view.picture, metadata(view))]] },
+  { name: "export_figure", unavailable: (view) => needsServer() || noTrace(view), formats: [
+    ["svg", "export_figure_svg", figureFile("svg")], ["png", "export_figure_png", figureFile("png")],
+    ["pdf", "export_figure_pdf", figureFile("pdf")]] },
+  { name: "export_data", formats: [
+    ["csv", "export_csv", async (view) => new Blob([asCsv(view.table)], { type: "text/csv" }),
+      (view) => !view.table && "export_no_table"],
+    ["json", "export_json", async (view) =>
+      new Blob([JSON.stringify(view.trace), "\n"], { type: "application/json" }), noTrace]] },
+  { name: "export_page", unavailable: (view) => needsServer() || noTrace(view), formats: [
     ["html", "export_html", () => file("/api/export.html", requestBody())]] },
 ];
 
 const needsServer = () => standalone && "export_no_server";
-function noTrace(found) {
-  return !found.trace && "export_no_trace";
+function noTrace(view) {
+  return !view.trace && "export_no_trace";
 }
 
-/** The attention that a view shows when the address names none; layer 0 is the last. */
-const SHOWN = {
+/** The attention block a view shows by default; layer 0 is the last. */
+const DEFAULT_ATTENTION = {
   translate: { role: "cross", layer: 0, head: "avg" },
   mask: { role: "decoder_self", layer: 1, head: "1" },
   heads: { role: "encoder_self", layer: 1, head: "1" },
 };
 
-/** The attention that the view shows, for the figure. */
+/** Request body of the figure: the attention that the view shows. */
 function figure({ trace }) {
-  const usual = SHOWN[state.view] ?? SHOWN.translate;
-  const wanted = (state.view === "heads" && state.role) || usual.role;
-  const role = trace.attention.some((block) => block.role === wanted) ? wanted : "cross";
-  return { ...requestBody(), role, layer: state.layer || usual.layer, head: state.head || usual.head,
+  const defaults = DEFAULT_ATTENTION[state.view] ?? DEFAULT_ATTENTION.translate;
+  const requested = (state.view === "heads" && state.role) || defaults.role;
+  const role = trace.attention.some((block) => block.role === requested) ? requested : "cross";
+  return { ...requestBody(), role, layer: state.layer || defaults.layer, head: state.head || defaults.head,
     words: state.unit === "word" };
 }
 
-/** Closes the menu, if it is open. */
-let shut = null;
+/** Closes the open menu; null when it is closed. */
+let closeMenu = null;
 
 /** Open the menu below its button, or close it. */
 export function openExport() {
-  if (shut) return shut();
+  if (closeMenu) return closeMenu();
   const button = document.querySelector("#export");
-  const found = taken() ?? {};
+  const view = exportSource() ?? {};
   const menu = el("div", { class: "export-menu", role: "menu", id: "export-menu",
-    "aria-label": message("export_menu") }, ...GROUPS.map((one) => group(one, found, close)));
+    "aria-label": message("export_menu") }, ...GROUPS.map((group) => groupElement(group, view, close)));
   const stop = new AbortController();
 
-  function close(back = true) {
-    shut = null;
+  function close(refocus = true) {
+    closeMenu = null;
     stop.abort();
     menu.remove();
     button.setAttribute("aria-expanded", "false");
     button.removeAttribute("aria-controls");
-    if (back) button.focus();
+    if (refocus) button.focus();
   }
 
   button.setAttribute("aria-expanded", "true");
   button.setAttribute("aria-controls", "export-menu");
   button.after(menu);
-  place(menu, button);
-  menu.addEventListener("keydown", (event) => pressed(event, menu, close));
+  positionMenu(menu, button);
+  menu.addEventListener("keydown", (event) => handleKey(event, menu, close));
   document.addEventListener("pointerdown", (event) => {
     if (!menu.contains(event.target) && !button.contains(event.target)) close(false);
   }, { signal: stop.signal });
   addEventListener("resize", () => close(false), { signal: stop.signal });
   menu.addEventListener("focusout", (event) => {
-    const to = event.relatedTarget;
-    if (to && to !== button && !menu.contains(to)) close(false);
+    const target = event.relatedTarget;
+    if (target && target !== button && !menu.contains(target)) close(false);
   }, { signal: stop.signal });
-  shut = close;
+  closeMenu = close;
   items(menu)[0].focus();
 }
 
 const items = (menu) => [...menu.querySelectorAll("[role=menuitem]")];
 
-function group({ name, lacks, ways }, found, close) {
+function groupElement({ name, unavailable, formats }, view, close) {
   const heading = `${name}-title`;
-  const whole = lacks?.(found);
+  const groupReason = unavailable?.(view);
   return el("div", { role: "group", "aria-labelledby": heading },
     el("p", { id: heading, class: "export-group", role: "presentation" }, message(name)),
-    ...ways.map(([suffix, words, make, own]) => {
-      const why = whole || own?.(found) || "";
+    ...formats.map(([suffix, words, make, formatReason]) => {
+      const reason = groupReason || formatReason?.(view) || "";
       return el("div", { role: "menuitem", tabindex: -1, "data-way": `${name.slice(7)}-${suffix}`,
-        "aria-disabled": Boolean(why), on: { click: () => {
-          if (why) return showStatus(message(why));
+        "aria-disabled": Boolean(reason), on: { click: () => {
+          if (reason) return showStatus(message(reason));
           close();
-          return take(suffix, found, make);
+          return exportFile(suffix, view, make);
         } } },
-      el("b", {}, suffix.toUpperCase()), " ", el("span", {}, message(why || words)));
+      el("b", {}, suffix.toUpperCase()), " ", el("span", {}, message(reason || words)));
     }));
 }
 
-/** Make a file and hand it over; the line below says how that went. */
-async function take(suffix, found, make) {
-  const name = named(state, found.trace, suffix);
+/** Create a file, download it, and report in the status line. */
+async function exportFile(suffix, view, make) {
+  const name = fileName(state, view.trace, suffix);
   showStatus(message("export_working", name));
   try {
-    hand(await make(found), name);
+    download(await make(view), name);
     showStatus(message("export_saved", name));
   } catch (error) {
     showStatus(error);
   }
 }
 
-function hand(blob, name) {
+function download(blob, name) {
   const url = URL.createObjectURL(blob);
   el("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Below the button, inside the window. */
-function place(menu, button) {
-  const [own, box] = [menu.getBoundingClientRect(), button.getBoundingClientRect()];
-  const left = Math.max(8, Math.min(box.left, innerWidth - own.width - 8));
+/** Place the menu below its button, inside the window. */
+function positionMenu(menu, button) {
+  const [menuBox, buttonBox] = [menu.getBoundingClientRect(), button.getBoundingClientRect()];
+  const left = Math.max(8, Math.min(buttonBox.left, innerWidth - menuBox.width - 8));
   menu.style.left = `${left}px`;
-  menu.style.top = `${box.bottom + 6}px`;
-  menu.style.maxHeight = `${Math.max(160, innerHeight - box.bottom - 14)}px`;
+  menu.style.top = `${buttonBox.bottom + 6}px`;
+  menu.style.maxHeight = `${Math.max(160, innerHeight - buttonBox.bottom - 14)}px`;
 }
 
-/** Arrows walk, letters jump, Enter takes, Esc and Tab leave; no key goes on to the page. */
-function pressed(event, menu, close) {
+/** Arrow keys move, letters jump, Enter exports, Esc and Tab close; no key reaches the page. */
+function handleKey(event, menu, close) {
   event.stopPropagation();
-  const all = items(menu);
-  const at = all.indexOf(document.activeElement);
-  const go = (to) => {
+  const entries = items(menu);
+  const index = entries.indexOf(document.activeElement);
+  const focusItem = (target) => {
     event.preventDefault();
-    all[(to + all.length) % all.length].focus();
+    entries[(target + entries.length) % entries.length].focus();
   };
   switch (event.key) {
-    case "ArrowDown": return go(at + 1);
-    case "ArrowUp": return go(at - 1);
-    case "Home": return go(0);
-    case "End": return go(all.length - 1);
+    case "ArrowDown": return focusItem(index + 1);
+    case "ArrowUp": return focusItem(index - 1);
+    case "Home": return focusItem(0);
+    case "End": return focusItem(entries.length - 1);
     case "Tab": return close(false);
     case "Escape":
       event.preventDefault();
       return close();
     case "Enter": case " ":
       event.preventDefault();
-      return all[at]?.click();
+      return entries[index]?.click();
     default: {
-      const next = [...all.keys()].map((step) => (at + 1 + step) % all.length)
-        .find((one) => event.key.length === 1 && all[one].textContent.toLowerCase()
+      const next = [...entries.keys()].map((step) => (index + 1 + step) % entries.length)
+        .find((candidate) => event.key.length === 1 && entries[candidate].textContent.toLowerCase()
           .startsWith(event.key.toLowerCase()));
-      return next === undefined ? undefined : go(next);
+      return next === undefined ? undefined : focusItem(next);
     }
   }
 }

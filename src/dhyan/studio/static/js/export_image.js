@@ -1,38 +1,38 @@
-/** The drawing on the page as a file of its own: its styles written into it, its letters beside. */
+/** SVG and PNG of the current view: computed styles inlined, a subset of the font embedded. */
 
 import { svg } from "./dom.js";
 import { file } from "./api.js";
 import { standalone } from "./embedded_trace.js";
 
 const PADDING = 16;
-const SHARPNESS = 2; // dots of a PNG to the pixel
-const LARGEST = 8192; // dots of a side that every browser can draw
+const SHARPNESS = 2; // PNG pixels per CSS pixel
+const LARGEST = 8192; // largest canvas side that all browsers support
 
-/** What passes from an element to those in it, and how nothing special looks of what does not. */
+/** Inherited CSS properties; below, properties that are not inherited with their initial values. */
 const INHERITED = ["fill", "fill-opacity", "fill-rule", "stroke", "stroke-width", "stroke-opacity",
   "stroke-dasharray", "stroke-dashoffset", "stroke-linecap", "stroke-linejoin", "paint-order",
   "font-family", "font-size", "font-weight", "font-style", "letter-spacing", "text-anchor",
   "dominant-baseline", "visibility"];
-const OWN = { opacity: "1", display: "inline", "stop-color": "rgb(0, 0, 0)", "stop-opacity": "1",
+const NON_INHERITED = { opacity: "1", display: "inline", "stop-color": "rgb(0, 0, 0)", "stop-opacity": "1",
   "text-decoration-line": "none" };
-/** What only a page needs. */
-const ONLY_HERE = /^(class|tabindex|style|data-.*|aria-.*|role)$/;
+/** Attributes that are needed on the page only. */
+const PAGE_ATTRIBUTES = /^(class|tabindex|style|data-.*|aria-.*|role)$/;
 
 /**
- * An SVG that needs nothing else. @param {SVGSVGElement} picture
+ * Self-contained SVG. @param {SVGSVGElement} picture
  * @param {{title: string, text: string, link: string}} about
  */
 export async function asSvg(picture, about) {
-  const { words } = await whole(picture, about);
-  return new Blob(['<?xml version="1.0" encoding="UTF-8"?>\n', words, "\n"], { type: "image/svg+xml" });
+  const { words: text } = await serialize(picture, about);
+  return new Blob(['<?xml version="1.0" encoding="UTF-8"?>\n', text, "\n"], { type: "image/svg+xml" });
 }
 
-/** A PNG of twice the size on the page. @param {SVGSVGElement} picture */
+/** PNG at twice the size on the page. @param {SVGSVGElement} picture */
 export async function asPng(picture, about) {
-  const { words, width, height } = await whole(picture, about);
+  const { words: text, width, height } = await serialize(picture, about);
   const scale = Math.min(SHARPNESS, LARGEST / Math.max(width, height));
   const image = new Image();
-  const url = URL.createObjectURL(new Blob([words], { type: "image/svg+xml" }));
+  const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
   try {
     image.src = url;
     await image.decode();
@@ -40,107 +40,107 @@ export async function asPng(picture, about) {
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    const made = await new Promise((done) => canvas.toBlob(done, "image/png"));
-    return withTexts(made, { Title: about.title, Description: about.text, Source: about.link });
+    const png = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    return withTexts(png, { Title: about.title, Description: about.text, Source: about.link });
   } finally {
     URL.revokeObjectURL(url);
   }
 }
 
-/** All of it as text, on the page's paper, with room around it. */
-async function whole(picture, about) {
-  const back = await unscrolled(picture);
+/** Serialized SVG on the page's background, with padding. */
+async function serialize(picture, about) {
+  const restoreScroll = await resetScroll(picture);
   const box = picture.getBoundingClientRect();
   const [width, height] = [box.width + 2 * PADDING, box.height + 2 * PADDING].map(Math.ceil);
-  const inner = still(picture);
+  const inner = inlineStyles(picture);
   for (const [key, value] of Object.entries({ x: PADDING, y: PADDING, width: box.width,
     height: box.height, overflow: "visible" })) inner.setAttribute(key, value);
   if (!inner.hasAttribute("viewBox")) inner.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
-  borrow(inner);
-  const paper = getComputedStyle(document.body).backgroundColor;
-  const made = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" },
+  copyDefinitions(inner);
+  const background = getComputedStyle(document.body).backgroundColor;
+  const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" },
     svg("title", {}, about.title), svg("desc", {}, about.text),
     svg("metadata", {}, about.link),
-    svg("rect", { width, height, fill: paper }), ...canvases(picture, box), inner);
-  back();
-  const face = await letters(made.textContent);
-  if (face) made.prepend(svg("style", {}, face));
-  return { words: new XMLSerializer().serializeToString(made), width, height };
+    svg("rect", { width, height, fill: background }), ...canvases(picture, box), inner);
+  restoreScroll();
+  const fontFace = await fontRule(root.textContent);
+  if (fontFace) root.prepend(svg("style", {}, fontFace));
+  return { words: new XMLSerializer().serializeToString(root), width, height };
 }
 
-/** Labels that stay in sight go to their places when nothing is scrolled; gives the way back. */
-async function unscrolled(picture) {
-  const moved = [];
-  for (let one = picture.parentElement; one && one !== document.body; one = one.parentElement) {
-    if (one.scrollLeft || one.scrollTop) moved.push([one, one.scrollLeft, one.scrollTop]);
+/** Scroll ancestors to their origin, so that sticky labels are at their own positions; returns a function that restores the scroll. */
+async function resetScroll(picture) {
+  const scrolled = [];
+  for (let element = picture.parentElement; element && element !== document.body; element = element.parentElement) {
+    if (element.scrollLeft || element.scrollTop) scrolled.push([element, element.scrollLeft, element.scrollTop]);
   }
-  for (const [one] of moved) one.scrollTo({ left: 0, top: 0, behavior: "instant" });
-  if (moved.length) await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  return () => moved.forEach(([one, left, top]) => one.scrollTo({ left, top, behavior: "instant" }));
+  for (const [element] of scrolled) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
+  if (scrolled.length) await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+  return () => scrolled.forEach(([element, remainder, top]) => element.scrollTo({ left: remainder, top, behavior: "instant" }));
 }
 
-/** A copy whose elements carry the looks that styles give them here. */
-function still(picture) {
+/** A clone with the computed styles written as attributes. */
+function inlineStyles(picture) {
   const copy = picture.cloneNode(true);
   const pairs = [[picture, copy, null]];
   while (pairs.length) {
-    const [seen, made, above] = pairs.pop();
-    const look = getComputedStyle(seen);
-    [...seen.children].forEach((child, index) => pairs.push([child, made.children[index], look]));
-    for (const { name } of [...made.attributes]) if (ONLY_HERE.test(name)) made.removeAttribute(name);
-    if (!(seen instanceof SVGElement)) continue;
+    const [original, clone, parentStyle] = pairs.pop();
+    const style = getComputedStyle(original);
+    [...original.children].forEach((child, index) => pairs.push([child, clone.children[index], style]));
+    for (const { name } of [...clone.attributes]) if (PAGE_ATTRIBUTES.test(name)) clone.removeAttribute(name);
+    if (!(original instanceof SVGElement)) continue;
     for (const name of INHERITED) {
-      const value = look.getPropertyValue(name);
-      if (!above || made.hasAttribute(name) || value !== above.getPropertyValue(name)) {
-        made.setAttribute(name, value);
+      const value = style.getPropertyValue(name);
+      if (!parentStyle || clone.hasAttribute(name) || value !== parentStyle.getPropertyValue(name)) {
+        clone.setAttribute(name, value);
       }
     }
-    for (const [name, usual] of Object.entries(OWN)) {
-      const value = look.getPropertyValue(name);
-      if (made.hasAttribute(name) || (value !== usual && value !== "block")) made.setAttribute(name, value);
+    for (const [name, initial] of Object.entries(NON_INHERITED)) {
+      const value = style.getPropertyValue(name);
+      if (clone.hasAttribute(name) || (value !== initial && value !== "block")) clone.setAttribute(name, value);
     }
   }
   return copy;
 }
 
-/** Patterns and gradients that stand elsewhere on the page come along. */
-function borrow(copy) {
-  const named = new XMLSerializer().serializeToString(copy).matchAll(/url\((?:&quot;|")?#([\w-]+)/g);
-  for (const id of new Set([...named].map((one) => one[1]))) {
-    const found = !copy.querySelector(`#${CSS.escape(id)}`) && document.getElementById(id);
-    if (found) copy.prepend(svg("defs", {}, still(found)));
+/** Copy patterns and gradients that are defined elsewhere on the page. */
+function copyDefinitions(copy) {
+  const references = new XMLSerializer().serializeToString(copy).matchAll(/url\((?:&quot;|")?#([\w-]+)/g);
+  for (const id of new Set([...references].map((reference) => reference[1]))) {
+    const definition = !copy.querySelector(`#${CSS.escape(id)}`) && document.getElementById(id);
+    if (definition) copy.prepend(svg("defs", {}, inlineStyles(definition)));
   }
 }
 
-/** Cells of a large map are drawn on a canvas beside the labels: they become images. */
+/** The canvas cells of a large map as SVG images. */
 function canvases(picture, box) {
   return [...picture.parentElement.querySelectorAll(":scope > canvas")].map((canvas) => {
-    const own = canvas.getBoundingClientRect();
-    return svg("image", { x: PADDING + own.left - box.left, y: PADDING + own.top - box.top,
-      width: own.width, height: own.height, href: canvas.toDataURL("image/png"),
+    const rect = canvas.getBoundingClientRect();
+    return svg("image", { x: PADDING + rect.left - box.left, y: PADDING + rect.top - box.top,
+      width: rect.width, height: rect.height, href: canvas.toDataURL("image/png"),
       "image-rendering": "pixelated" });
   });
 }
 
-/** The font for the Hindi in a text, as a rule to put into the picture. */
-async function letters(text) {
-  const needed = [...new Set(text)].filter((letter) => letter > "\u08ff").sort().join("");
-  if (!needed) return "";
-  if (standalone) return ownFace();
-  const font = await file(`/api/font/subset.ttf?text=${encodeURIComponent(needed)}`);
+/** A @font-face rule with the subset font for the Devanagari in a text. */
+async function fontRule(text) {
+  const characters = [...new Set(text)].filter((letter) => letter > "\u08ff").sort().join("");
+  if (!characters) return "";
+  if (standalone) return embeddedFontRule();
+  const font = await file(`/api/font/subset.ttf?text=${encodeURIComponent(characters)}`);
   return `@font-face { font-family: "Noto Sans Devanagari"; font-weight: 100 900; `
     + `src: url("${await asUrl(font)}") format("truetype"); }`;
 }
 
-/** In a page that is a file the letters stand in its own styles. */
-const ownFace = () => [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules])
+/** The @font-face rule of a standalone page. */
+const embeddedFontRule = () => [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules])
   .find((rule) => rule instanceof CSSFontFaceRule)?.cssText ?? "";
 
 function asUrl(blob) {
-  return new Promise((done, fail) => {
+  return new Promise((resolve, reject) => {
     const reader = new FileReader();
-    reader.onload = () => done(reader.result);
-    reader.onerror = () => fail(reader.error);
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(reader.error);
     reader.readAsDataURL(blob);
   });
 }
@@ -151,26 +151,26 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, start) => {
   return value;
 });
 
-const AFTER_HEAD = 33; // the signature and the head of a PNG are 33 bytes long
+const HEADER_BYTES = 33; // PNG signature and IHDR chunk
 
-/** The same picture with texts under names. @param {Blob} png @param {Record<string, string>} texts */
+/** Add iTXt metadata chunks to a PNG. @param {Blob} png @param {Record<string, string>} texts */
 function withTexts(png, texts) {
-  const chunks = Object.entries(texts).filter(([, words]) => words).map(([name, words]) =>
-    chunk("iTXt", [...new TextEncoder().encode(name), 0, 0, 0, 0, 0, ...new TextEncoder().encode(words)]));
-  return new Blob([png.slice(0, AFTER_HEAD), ...chunks, png.slice(AFTER_HEAD)], { type: "image/png" });
+  const chunks = Object.entries(texts).filter(([, text]) => text).map(([name, text]) =>
+    chunk("iTXt", [...new TextEncoder().encode(name), 0, 0, 0, 0, 0, ...new TextEncoder().encode(text)]));
+  return new Blob([png.slice(0, HEADER_BYTES), ...chunks, png.slice(HEADER_BYTES)], { type: "image/png" });
 }
 
-/** A length, a kind, the bytes, and a check over the last two. */
+/** A PNG chunk: length, type, bytes, CRC-32 of type and bytes. */
 function chunk(kind, bytes) {
   const body = Uint8Array.from([...new TextEncoder().encode(kind), ...bytes]);
-  const made = new DataView(new ArrayBuffer(body.length + 8));
-  made.setUint32(0, bytes.length);
-  new Uint8Array(made.buffer).set(body, 4);
-  made.setUint32(body.length + 4, check(body));
-  return made.buffer;
+  const view = new DataView(new ArrayBuffer(body.length + 8));
+  view.setUint32(0, bytes.length);
+  new Uint8Array(view.buffer).set(body, 4);
+  view.setUint32(body.length + 4, crc32(body));
+  return view.buffer;
 }
 
-function check(bytes) {
-  const left = bytes.reduce((value, byte) => TABLE[(value ^ byte) & 0xff] ^ (value >>> 8), 0xffffffff);
-  return (left ^ 0xffffffff) >>> 0;
+function crc32(bytes) {
+  const remainder = bytes.reduce((value, byte) => TABLE[(value ^ byte) & 0xff] ^ (value >>> 8), 0xffffffff);
+  return (remainder ^ 0xffffffff) >>> 0;
 }

@@ -1,4 +1,4 @@
-/** The sentence, the model and the search: what every view is about. */
+/** Page header: sentence, model, search, tools. */
 
 import { el, fill } from "./dom.js";
 import { state, set, subscribe, address } from "./state.js";
@@ -8,7 +8,7 @@ import { openExport } from "./export.js";
 import { openKeys } from "./keyboard.js";
 import { examples } from "./example_sentences.js";
 
-/** What a kind of attention is, for pages in Hindi: recipes tell it in English. */
+/** Hindi descriptions of the attention scores; recipes have the English ones. */
 const IN_HINDI = {
   bottleneck: "अवधान नहीं: पूरे वाक्य के लिए एक ही सदिश।",
   additive: "योगात्मक अवधान (बहदानाउ): हर शब्द से पहले वाक्य को नए सिरे से देखता है।",
@@ -22,48 +22,48 @@ let cards = [];
 /** @param {{name: string, about: string}[]} models */
 export function header(models) {
   cards = models;
-  settle();
+  applyDefaults();
   draw();
   subscribe((changed) => {
-    settle();
+    applyDefaults();
     if (changed.has("language")) draw();
-    else if (["text", "model", "beam", "theme"].some((key) => changed.has(key))) fitted();
+    else if (["text", "model", "beam", "theme"].some((key) => changed.has(key))) syncState();
   });
 }
 
-/** The card of the model that is asked. */
+/** Model card by name; by default that of the selected model. */
 export const card = (name = state.model) => cards.find((card) => card.name === name);
 export const models = () => cards;
 
-/** Models that came or went while the page was open. */
-export function updateModels(now) {
-  cards = now;
+/** Replace the model list while the page is open. */
+export function updateModels(models) {
+  cards = models;
   draw();
 }
 
-/** A model to ask; a saved trace brings the only sentence it can be asked. */
-const asked = (model) => (card(model)?.saved ? { model, text: card(model).saved, beam: 1, prefix: "" } : { model });
+/** State change that selects a model; a saved trace brings its only sentence. */
+const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).saved, beam: 1, prefix: "" } : { model });
 
-/** Without a model the first is asked, and a saved trace for its own sentence. */
-function settle() {
+/** Select the first model where none is selected, and the sentence of a saved trace. */
+function applyDefaults() {
   if (!state.model && cards.length) set({ model: cards[0].name }, { quiet: true });
-  if (card()?.saved) set(asked(state.model), { quiet: true });
+  if (card()?.saved) set(modelPatch(state.model), { quiet: true });
 }
 
 const allSaved = () => cards.length > 0 && cards.every((card) => card.saved);
 
 function draw() {
-  fill(document.querySelector("#header"), mark(), ask(), tools(), chosen(),
+  fill(document.querySelector("#header"), logo(), sentenceForm(), tools(), selectors(),
     allSaved() ? sentences() : examples());
-  fitted();
+  syncState();
 }
 
-function mark() {
+function logo() {
   return el("a", { class: "mark", href: address({ view: "translate" }), "aria-label": "dhyan studio" },
     el("b", { lang: "hi" }, "ध्यान"), el("span", {}, "dhyan"));
 }
 
-function ask() {
+function sentenceForm() {
   const box = el("textarea", { id: "sentence", rows: 1, maxlength: 500, lang: "en", spellcheck: "true",
     readonly: allSaved(),
     "aria-label": message("sentence"), placeholder: message("write"),
@@ -93,8 +93,8 @@ function grow() {
 }
 
 function tools() {
-  const button = (words, act, more = {}) =>
-    el("button", { type: "button", ...more, on: { click: act } }, words);
+  const button = (words, onClick, more = {}) =>
+    el("button", { type: "button", ...more, on: { click: onClick } }, words);
   const copy = async () => {
     await navigator.clipboard?.writeText(location.href).catch(() => {});
     showStatus(message("copied"));
@@ -109,29 +109,29 @@ function tools() {
     button("?", openKeys, { id: "help", "aria-label": message("keys") }));
 }
 
-function chosen() {
+function selectors() {
   const select = (id, label, options, change) => el("label", {}, label,
     el("select", { id, on: { change: (event) => change(event.target.value) } },
       ...options.map(([value, words]) => el("option", { value }, words))));
   const beams = [["1", message("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), message("beam", k)])];
   return el("div", { class: "chosen" },
-    select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(asked(model))),
+    select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
     el("span", { class: "quiet", id: "about" }));
 }
 
-/** Of several saved traces, the sentence of each. */
+/** Buttons with the sentences of several saved traces. */
 function sentences() {
   return cards.length > 1 && el("ul", { class: "examples", tabindex: 0, role: "list",
     "aria-label": message("sentence") }, ...cards.map((card) => el("li", {}, el("button", { type: "button",
-    lang: card.source_language, on: { click: () => set({ ...asked(card.name), target: 1, source: 1 }) } }, card.saved))));
+    lang: card.source_language, on: { click: () => set({ ...modelPatch(card.name), target: 1, source: 1 }) } }, card.saved))));
 }
 
-/** What a model is: in its recipe's own line, or by its kind of attention. */
-const about = (one) => (lang() === "hi" && IN_HINDI[one?.score]) || (one?.about ?? "");
+/** Description of a model: from its recipe, or by its attention score in Hindi. */
+const about = (card) => (lang() === "hi" && IN_HINDI[card?.score]) || (card?.about ?? "");
 
-/** Everything in the header as the state has it. */
-function fitted() {
+/** Show the state in the header's controls. */
+function syncState() {
   const box = document.querySelector("#sentence");
   if (box.value !== state.text) box.value = state.text;
   grow();

@@ -1,32 +1,32 @@
-/** A large map: all cells on one canvas, with a single live cell above it for keyboard and readers. */
+/** Large heat map: cells on one canvas, with a single focusable cell for keyboard and screen readers. */
 
 import { el, svg } from "./dom.js";
-import { feet } from "./heatmap_layout.js";
+import { rowFeet } from "./heatmap_layout.js";
 
 /** @param {import("./heatmap.js").Heat} heat */
-export function onCanvas(heat, layout, { signs, cross, colour }) {
+export function onCanvas(heat, layout, { labelLayer, crosshair, color }) {
   const [height, width] = [heat.values.length, heat.columns.length];
   const ratio = globalThis.devicePixelRatio || 1;
-  const [across, down] = [layout.cell * width, layout.high * height];
+  const [across, down] = [layout.cell * width, layout.rowHeight * height];
   const canvas = el("canvas", { width: Math.round(across * ratio), height: Math.round(down * ratio),
     class: "heat-canvas", "aria-hidden": "true", style: { left: `${layout.beside}px`, top: `${layout.above}px`,
       width: `${across}px`, height: `${down}px` } });
-  const brush = canvas.getContext("2d");
-  brush.scale(ratio, ratio);
-  const striped = hatched(brush);
+  const context = canvas.getContext("2d");
+  context.scale(ratio, ratio);
+  const hatchPattern = createHatch(context);
   heat.values.forEach((line, row) => line.forEach((value, column) => {
-    brush.fillStyle = heat.hidden?.[row]?.[column] ? striped : colour(value);
-    brush.fillRect(column * layout.cell, row * layout.high, layout.cell, layout.high);
+    context.fillStyle = heat.hidden?.[row]?.[column] ? hatchPattern : color(value);
+    context.fillRect(column * layout.cell, row * layout.rowHeight, layout.cell, layout.rowHeight);
   }));
   const live = el("div", { class: "heat-live cell", role: "gridcell", tabindex: 0,
-    style: { width: `${layout.cell}px`, height: `${layout.high}px` } });
+    style: { width: `${layout.cell}px`, height: `${layout.rowHeight}px` } });
   const line = el("div", { role: "row" }, live);
   const grid = el("div", { role: "grid", "aria-label": heat.label, "aria-rowcount": height,
     "aria-colcount": width }, line);
-  const picture = svg("svg", { width: layout.wide, height: layout.tall, class: "heat-picture" },
-    cross.node, feet(heat, layout), signs.node);
-  const node = el("div", { class: "heat-large", style: { width: `${layout.wide}px`,
-    height: `${layout.tall}px` } }, canvas, grid, picture);
+  const picture = svg("svg", { width: layout.width, height: layout.height, class: "heat-picture" },
+    crosshair.node, rowFeet(heat, layout), labelLayer.node);
+  const node = el("div", { class: "heat-large", style: { width: `${layout.width}px`,
+    height: `${layout.height}px` } }, canvas, grid, picture);
 
   function mark(row, column, focus) {
     live.setAttribute("aria-label", heat.says(row, column, heat.values[row][column]));
@@ -34,41 +34,41 @@ export function onCanvas(heat, layout, { signs, cross, colour }) {
     live.setAttribute("aria-colindex", String(column + 1));
     live.dataset.value = String(heat.values[row][column]);
     live.style.left = `${layout.beside + column * layout.cell}px`;
-    live.style.top = `${layout.above + row * layout.high}px`;
+    live.style.top = `${layout.above + row * layout.rowHeight}px`;
     if (focus) live.focus();
   }
 
-  function hear(told) {
-    const place = (event) => {
+  function bindEvents(onEvent) {
+    const cellAt = (event) => {
       const box = node.getBoundingClientRect();
-      const row = Math.floor((event.clientY - box.top - layout.above) / layout.high);
+      const row = Math.floor((event.clientY - box.top - layout.above) / layout.rowHeight);
       const column = Math.floor((event.clientX - box.left - layout.beside) / layout.cell);
       const inside = row >= 0 && row < height && column >= 0 && column < width;
       return inside && !event.target.closest(".label, .label-ground") ? [row, column] : null;
     };
-    const from = (kind) => (event) => {
-      const at = place(event);
-      if (at) told(...at, kind(event));
+    const listener = (kind) => (event) => {
+      const cell = cellAt(event);
+      if (cell) onEvent(...cell, kind(event));
     };
-    node.addEventListener("click", from((event) => (event.detail > 1 ? "open" : "move")));
-    node.addEventListener("pointermove", from(() => "hover"));
+    node.addEventListener("click", listener((event) => (event.detail > 1 ? "open" : "move")));
+    node.addEventListener("pointermove", listener(() => "hover"));
   }
-  return { node, mark, hear };
+  return { node, mark, bindEvents };
 }
 
-/** Slanted lines in the theme's own colours. */
-function hatched(brush) {
-  const look = getComputedStyle(document.documentElement);
+/** Hatch pattern in the theme's colours. */
+function createHatch(context) {
+  const style = getComputedStyle(document.documentElement);
   const tile = el("canvas", { width: 6, height: 6 });
   const pen = tile.getContext("2d");
-  pen.fillStyle = look.getPropertyValue("--raised");
+  pen.fillStyle = style.getPropertyValue("--raised");
   pen.fillRect(0, 0, 6, 6);
-  pen.strokeStyle = look.getPropertyValue("--grey");
+  pen.strokeStyle = style.getPropertyValue("--grey");
   pen.beginPath();
-  for (const at of [-6, 0, 6]) {
-    pen.moveTo(at - 1, 7);
-    pen.lineTo(at + 7, -1);
+  for (const offset of [-6, 0, 6]) {
+    pen.moveTo(offset - 1, 7);
+    pen.lineTo(offset + 7, -1);
   }
   pen.stroke();
-  return brush.createPattern(tile, "repeat");
+  return context.createPattern(tile, "repeat");
 }

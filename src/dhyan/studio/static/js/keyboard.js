@@ -1,4 +1,4 @@
-/** Keys for everything; they rest while one writes, and can be switched off. */
+/** Keyboard shortcuts; inactive in text fields, and can be switched off. */
 
 import { el } from "./dom.js";
 import { setPreference, getPreference } from "./preferences.js";
@@ -24,38 +24,38 @@ const LIST = [
 ];
 const OFF = "dhyan-keys-off";
 
-let going = false;
+let awaitingView = false;
 
 export function keys() {
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") return leave(event);
-    if (event.ctrlKey || event.metaKey || event.altKey || writing(event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTextField(event.target)) return;
     if (getPreference(OFF) && event.key !== "?") return;
-    if (going) {
-      going = false;
+    if (awaitingView) {
+      awaitingView = false;
       if (GO[event.key]) set({ view: GO[event.key] });
       return;
     }
-    const act = ACTS[event.key];
-    if (act) {
+    const action = ACTIONS[event.key];
+    if (action) {
       event.preventDefault();
-      act();
+      action();
     }
   });
 }
 
-const ACTS = {
+const ACTIONS = {
   "/": () => document.querySelector("#sentence").focus(),
-  g: () => { going = true; },
+  g: () => { awaitingView = true; },
   u: () => set({ unit: state.unit === "word" ? "token" : "word" }, { quiet: true }),
   s: () => set({ scale: state.scale === "linear" ? "sqrt" : "linear" }, { quiet: true }),
   x: () => set({ specials: state.specials === "1" ? "0" : "1" }, { quiet: true }),
   n: () => set({ numbers: state.numbers === "1" ? "0" : "1" }, { quiet: true }),
   T: () => set({ display: state.display === "table" ? "map" : "table" }, { quiet: true }),
-  "[": () => walk("layer", -1),
-  "]": () => walk("layer", 1),
-  "{": () => walk("head", -1),
-  "}": () => walk("head", 1),
+  "[": () => stepSelection("layer", -1),
+  "]": () => stepSelection("layer", 1),
+  "{": () => stepSelection("head", -1),
+  "}": () => stepSelection("head", 1),
   ",": () => set({ target: Math.max(1, state.target - 1) }, { quiet: true }),
   ".": () => set({ target: state.target + 1 }, { quiet: true }),
   p: () => document.dispatchEvent(new CustomEvent("play")),
@@ -64,19 +64,19 @@ const ACTS = {
   "?": () => openKeys(),
 };
 
-/** To the layer or head beside the one that is shown, if the view has one there. */
-function walk(key, by) {
+/** Select the previous or next layer or head, where the view has one. */
+function stepSelection(key, offset) {
   const list = document.querySelector(`#view select[data-key="${key}"]`);
-  const [shown, most] = document.querySelector(`#view [data-${key}]`)?.dataset[key].split(" ").map(Number) ?? [];
-  const at = list && (list.selectedIndex < 0 ? list.options.length : list.selectedIndex) + by;
-  const next = list ? list.options[at]?.value : shown + by >= 1 && shown + by <= most ? String(shown + by) : undefined;
+  const [current, last] = document.querySelector(`#view [data-${key}]`)?.dataset[key].split(" ").map(Number) ?? [];
+  const index = list && (list.selectedIndex < 0 ? list.options.length : list.selectedIndex) + offset;
+  const next = list ? list.options[index]?.value : current + offset >= 1 && current + offset <= last ? String(current + offset) : undefined;
   if (next !== undefined) set({ [key]: key === "layer" ? Number(next) : next }, { quiet: true });
 }
 
-const writing = (target) => /^(input|textarea|select)$/i.test(target.tagName);
+const isTextField = (target) => /^(input|textarea|select)$/i.test(target.tagName);
 
 function leave(event) {
-  if (writing(event.target)) event.target.blur();
+  if (isTextField(event.target)) event.target.blur();
 }
 
 /** The list of keys, in a dialog. */

@@ -1,4 +1,4 @@
-/** What to look at in a view: a few sentences, and a question to answer before looking. */
+/** Lesson panel: explanation of a view, and a question with its answer. */
 
 import { el, fill } from "./dom.js";
 import { setPreference, getPreference } from "./preferences.js";
@@ -10,35 +10,35 @@ addMessages({
 });
 
 const CLOSED = "dhyan-lesson-closed";
-const place = document.querySelector("#lesson");
-let about = null;
+const panel = document.querySelector("#lesson");
+let lessonContent = null;
 
-/** @param {{title: [string, string], text: [string, string], ask: [string, string], answer: [string, string]}} [found] */
-export function lesson(found) {
-  about = found;
+/** @param {{title: [string, string], text: [string, string], ask: [string, string], answer: [string, string]}} [content] */
+export function lesson(content) {
+  lessonContent = content;
   draw();
 }
 
 function draw() {
-  place.hidden = !about;
-  document.body.dataset.lesson = about ? "open" : "none";
-  if (!about) return fill(place);
-  const told = (pair) => pair[lang() === "hi" ? 1 : 0];
+  panel.hidden = !lessonContent;
+  document.body.dataset.lesson = lessonContent ? "open" : "none";
+  if (!lessonContent) return fill(panel);
+  const translate = (pair) => pair[lang() === "hi" ? 1 : 0];
   const closed = getPreference(CLOSED);
   document.body.dataset.lesson = closed ? "closed" : "open";
-  const turn = el("button", { type: "button", "aria-expanded": !closed, title: message(closed ? "lesson_show" : "lesson_hide"),
+  const toggleButton = el("button", { type: "button", "aria-expanded": !closed, title: message(closed ? "lesson_show" : "lesson_hide"),
     "aria-label": message(closed ? "lesson_show" : "lesson_hide"), on: { click: () => {
       setPreference(CLOSED, !closed);
       draw();
-      place.querySelector("button").focus();
+      panel.querySelector("button").focus();
     } } }, closed ? "‹" : "›");
   if (closed) {
-    return fill(place, el("header", {}, el("h2", { id: "lesson-title", class: "unseen" }, told(about.title)), turn));
+    return fill(panel, el("header", {}, el("h2", { id: "lesson-title", class: "unseen" }, translate(lessonContent.title)), toggleButton));
   }
-  return fill(place,
-    el("header", {}, el("h2", { id: "lesson-title" }, told(about.title)), turn),
-    ...told(about.text).split("\n").map((words) => el("p", {}, words)),
+  return fill(panel,
+    el("header", {}, el("h2", { id: "lesson-title" }, translate(lessonContent.title)), toggleButton),
+    ...translate(lessonContent.text).split("\n").map((words) => el("p", {}, words)),
     el("h3", {}, message("predict")),
-    el("p", {}, told(about.ask)),
-    el("details", {}, el("summary", {}, message("reveal")), el("p", {}, told(about.answer))));
+    el("p", {}, translate(lessonContent.ask)),
+    el("details", {}, el("summary", {}, message("reveal")), el("p", {}, translate(lessonContent.answer))));
 }

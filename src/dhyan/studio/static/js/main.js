@@ -1,9 +1,9 @@
-/** The page's frame: header, rail, status line; it shows the view the address names. */
+/** Page frame: header, navigation, status line; opens the view of the address. */
 
 import { el, fill } from "./dom.js";
 import { get, Problem } from "./api.js";
 import { setPalette } from "./colors.js";
-import { state, set, read, listen, restrictViews, subscribe, address, VIEWS } from "./state.js";
+import { state, set, readAddress, listenToHistory, restrictViews, subscribe, address, VIEWS } from "./state.js";
 import { message, hasMessage, lang } from "./messages.js";
 import { isStatusEmpty, showStatus } from "./status.js";
 import { header } from "./header.js";
@@ -13,48 +13,48 @@ import { setExportSource } from "./export.js";
 import { pollTrainingStatus } from "./training_status.js";
 
 const main = document.querySelector("#view");
-const EMPTY = { name: "", close: () => {}, update: () => {}, taken: () => ({}) };
-let shown = EMPTY;
-let opening = 0;
+const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}) };
+let currentView = EMPTY;
+let openCount = 0;
 
-async function begin() {
-  const mended = read();
-  look();
+async function start() {
+  const corrected = readAddress();
+  applyAppearance();
   const [models, colours] = await Promise.all([get("/api/models"), get("/api/colours")])
     .catch((error) => [null, showStatus(error)]);
   if (!models) return;
   setPalette(colours);
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
-  const here = !saved || restrictViews(models.flatMap((model) => model.views));
+  const viewAvailable = !saved || restrictViews(models.flatMap((model) => model.views));
   header(models);
   rail();
   keys();
-  setExportSource(() => shown.taken());
-  listen(notice);
+  setExportSource(() => currentView.exportData());
+  listenToHistory(notice);
   subscribe(changed);
-  const missing = () => showStatus(new Problem("alone"));
-  document.addEventListener("missing", missing);
+  const reportMissing = () => showStatus(new Problem("alone"));
+  document.addEventListener("missing", reportMissing);
   await show();
-  if (!here) missing();
-  notice(mended);
+  if (!viewAvailable) reportMissing();
+  notice(corrected);
   if (!saved) pollTrainingStatus();
 }
 
-/** Language and colours of the whole page. */
-function look() {
+/** Apply language, theme and title. */
+function applyAppearance() {
   document.documentElement.lang = lang();
   document.documentElement.dataset.theme = state.theme;
   document.title = `${message(`view_${state.view}`)} · dhyan`;
-  for (const one of document.querySelectorAll("[data-say]")) one.textContent = message(one.dataset.say);
+  for (const element of document.querySelectorAll("[data-say]")) element.textContent = message(element.dataset.say);
 }
 
-function notice(mended) {
-  for (const [key, value] of mended) showStatus(message("mended", key, value));
+function notice(corrected) {
+  for (const [key, value] of corrected) showStatus(message("mended", key, value));
 }
 
 async function changed(keysChanged) {
-  if (keysChanged.has("language") || keysChanged.has("theme") || keysChanged.has("view")) look();
+  if (keysChanged.has("language") || keysChanged.has("theme") || keysChanged.has("view")) applyAppearance();
   if (keysChanged.has("language") || keysChanged.has("theme")) {
     rail();
     await show({ again: true });
@@ -62,21 +62,21 @@ async function changed(keysChanged) {
     rail();
     await show();
   } else {
-    shown.update(keysChanged);
+    currentView.update(keysChanged);
   }
 }
 
-/** Open the view of the state; one that comes too late is not shown. */
+/** Open the view of the state; a module that loads after a newer request is dropped. */
 async function show({ again = false } = {}) {
-  if (shown.name === state.view && !again) return;
-  const turn = ++opening;
+  if (currentView.name === state.view && !again) return;
+  const ticket = ++openCount;
   const module = await import(`./views/${state.view}.js`);
-  if (turn !== opening) return;
-  shown.close();
+  if (ticket !== openCount) return;
+  currentView.close();
   showStatus("");
-  const made = module.open();
-  shown = { ...EMPTY, ...made, name: state.view };
-  fill(main, made.node);
+  const view = module.open();
+  currentView = { ...EMPTY, ...view, name: state.view };
+  fill(main, view.node);
   lesson(module.lesson);
   if (isStatusEmpty() && !state.text) showStatus(message("ready"));
 }
@@ -92,8 +92,8 @@ function rail() {
       } } }, message(`view_${view}`))));
   fill(document.querySelector("#rail"), el("h2", { id: "rail-title", class: "unseen" }, message("views")),
     el("ul", {}, ...links));
-  const here = document.querySelector("#rail [aria-current]");
-  if (here) here.closest("#rail").scrollLeft = here.offsetLeft - here.closest("#rail").clientWidth / 3;
+  const currentLink = document.querySelector("#rail [aria-current]");
+  if (currentLink) currentLink.closest("#rail").scrollLeft = currentLink.offsetLeft - currentLink.closest("#rail").clientWidth / 3;
 }
 
-begin();
+start();

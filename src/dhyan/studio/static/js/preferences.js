@@ -1,23 +1,23 @@
-/** What is switched on or off from visit to visit; where a browser keeps nothing, for this visit. */
+/** Boolean preferences in localStorage; kept in memory where storage is unavailable. */
 
-const here = new Set();
+const sessionPreferences = new Set();
 
-/** Whether something is switched on. @param {string} name */
+/** Whether a preference is on. @param {string} name */
 export function getPreference(name) {
   try {
     return Boolean(localStorage.getItem(name));
   } catch {
-    return here.has(name);
+    return sessionPreferences.has(name);
   }
 }
 
-/** Switch it. @param {string} name @param {boolean} on */
+/** Set a preference. @param {string} name @param {boolean} on */
 export function setPreference(name, on) {
   try {
     if (on) localStorage.setItem(name, "1");
     else localStorage.removeItem(name);
   } catch {
-    if (on) here.add(name);
-    else here.delete(name);
+    if (on) sessionPreferences.add(name);
+    else sessionPreferences.delete(name);
   }
 }

@@ -1,28 +1,28 @@
 /**
- * Words as points of a plane, and where each of them goes: circles, trails and arrows. Points may
- * be drawn about with the pointer, or moved with the arrow keys when they have the focus.
+ * Scatter plot of words with trails and arrows to their context vectors. Points can
+ * be dragged, or moved with the arrow keys.
  */
 
 import { svg, fill } from "./dom.js";
 import { formatNumber } from "./numbers.js";
-import { wide } from "./ticks.js";
+import { textWidth } from "./ticks.js";
 
 /**
- * @typedef {object} Star
+ * @typedef {object} PlotPoint
  * @property {string} id
  * @property {string} text
  * @property {string | null} [lang]
  * @property {[number, number]} at
- * @property {[number, number][]} [trail] where it is after each layer
+ * @property {[number, number][]} [trail] position after each layer
  * @property {number} [tone] 1 … 8
- * @property {boolean} [free] may be moved
+ * @property {boolean} [free] can be moved
  * @property {boolean} [faint]
- * @property {string} label for readers
+ * @property {string} label accessible name
  *
- * @typedef {object} Sky
+ * @typedef {object} Plot
  * @property {string} label
- * @property {Star[]} stars
- * @property {{x: [number, number], y: [number, number]}} [range] else all that is there, with room
+ * @property {PlotPoint[]} stars
+ * @property {{x: [number, number], y: [number, number]}} [range] by default all points, with padding
  * @property {(id: string, at: [number, number]) => void} [moved]
  * @property {[string, string]} [axes] titles
  */
@@ -30,63 +30,63 @@ import { wide } from "./ticks.js";
 const STEP = 0.5;
 const MARGIN = { left: 36, right: 14, top: 14, bottom: 30 };
 
-/** Letters and points are drawn in about their own size, on a telephone too. */
+/** Size of the plot; smaller on narrow screens, so that labels keep their size. */
 const size = () => (innerWidth < 700 ? { width: 350, height: 360 } : { width: 560, height: 420 });
 
-/** The picture; `update(sky)` draws it anew. @param {Sky} first */
-export function plane(first, { width, height } = size()) {
-  let sky = first;
+/** The plot; `update(options)` redraws it. @param {Plot} initial */
+export function scatterPlot(initial, { width, height } = size()) {
+  let plot = initial;
   let scale = null;
-  let held = null;
+  let dragged = null;
   const node = svg("svg", { class: "plane", viewBox: `0 0 ${width} ${height}`, width, height, role: "group",
-    "aria-label": sky.label, on: { pointerdown, pointermove, pointerup: release, pointercancel: release, keydown } });
+    "aria-label": plot.label, on: { pointerdown, pointermove, pointerup: release, pointercancel: release, keydown } });
 
   function render() {
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.id : null;
-    scale = scaled(sky, width, height);
-    const ends = sky.stars.map((star) => ({ star, from: scale.place(star.at),
-      path: (star.trail ?? []).map((one) => scale.place(one)) }));
-    const written = labelled(ends, width, height);
-    fill(node, grid(scale, sky.axes, width, height), ...ends.map(trail), ...ends.map(tip),
-      ...written.map(({ x, y, words, star, tip: at }) => svg("text", { x, y, class: `plane-word tone-${star.tone ?? 1}${
-        at ? " moved" : ""}${star.faint ? " faint" : ""}`, lang: star.lang, "aria-hidden": "true" }, words)),
-      ...ends.map(point));
+    scale = computeScale(plot, width, height);
+    const ends = plot.stars.map((point) => ({ star: point, from: scale.place(point.at),
+      path: (point.trail ?? []).map((position) => scale.place(position)) }));
+    const labels = placeLabels(ends, width, height);
+    fill(node, grid(scale, plot.axes, width, height), ...ends.map(trailElement), ...ends.map(tipElement),
+      ...labels.map(({ x, y, words, star: point, tip: isTip }) => svg("text", { x, y, class: `plane-word tone-${point.tone ?? 1}${
+        isTip ? " moved" : ""}${point.faint ? " faint" : ""}`, lang: point.lang, "aria-hidden": "true" }, words)),
+      ...ends.map(pointElement));
     if (focused) node.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
 
   function pointerdown(event) {
-    const found = event.target.closest("[data-id].free");
-    if (!found) return;
-    held = found.dataset.id;
+    const element = event.target.closest("[data-id].free");
+    if (!element) return;
+    dragged = element.dataset.id;
     node.setPointerCapture(event.pointerId);
-    found.focus({ preventScroll: true });
+    element.focus({ preventScroll: true });
     event.preventDefault();
   }
 
   function pointermove(event) {
-    if (held === null) return;
+    if (dragged === null) return;
     const box = node.getBoundingClientRect();
     const [x, y] = [(event.clientX - box.left) * (width / box.width), (event.clientY - box.top) * (height / box.height)];
-    sky.moved(held, within(scale.back([x, y])));
+    plot.moved(dragged, within(scale.back([x, y])));
   }
 
   function release() {
-    held = null;
+    dragged = null;
   }
 
   function keydown(event) {
-    const star = sky.stars.find((star) => star.free && star.id === event.target.dataset?.id);
-    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-    if (!star || !by) return;
+    const point = plot.stars.find((point) => point.free && point.id === event.target.dataset?.id);
+    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (!point || !direction) return;
     event.preventDefault();
     event.stopPropagation();
-    const far = event.shiftKey ? STEP / 5 : STEP;
-    sky.moved(star.id, within([star.at[0] + far * by[0], star.at[1] + far * by[1]]));
+    const step = event.shiftKey ? STEP / 5 : STEP;
+    plot.moved(point.id, within([point.at[0] + step * direction[0], point.at[1] + step * direction[1]]));
   }
 
-  /** Inside the picture, in tenths. */
-  function within(at) {
-    return at.map((value, axis) => {
+  /** Clamp a position to the plot and round it to tenths. */
+  function within(position) {
+    return position.map((value, axis) => {
       const [least, most] = axis ? scale.y : scale.x;
       return Math.round(Math.min(Math.max(value, least), most) * 10) / 10;
     });
@@ -94,24 +94,24 @@ export function plane(first, { width, height } = size()) {
 
   render();
   return Object.assign(node, { update(next) {
-    sky = { ...sky, ...next };
+    plot = { ...plot, ...next };
     render();
   } });
 }
 
-/** One length for both axes, so that distances are what they look like. */
-function scaled(sky, width, height) {
-  const all = sky.stars.flatMap((star) => [star.at, ...(star.trail ?? [])]);
+/** Equal unit length on both axes, so that distances are true. */
+function computeScale(plot, width, height) {
+  const positions = plot.stars.flatMap((point) => [point.at, ...(point.trail ?? [])]);
   const span = (axis) => {
-    const values = all.map((one) => one[axis]);
+    const values = positions.map((position) => position[axis]);
     const [least, most] = [Math.min(...values), Math.max(...values)];
-    const room = (most - least || 1) * 0.14;
-    return [least - room, most + room];
+    const padding = (most - least || 1) * 0.14;
+    return [least - padding, most + padding];
   };
-  const [x, y] = [sky.range?.x ?? span(0), sky.range?.y ?? span(1)];
-  const [inner, tall] = [width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom];
-  const unit = Math.min(inner / (x[1] - x[0]), tall / (y[1] - y[0]));
-  const [extraX, extraY] = [inner / unit - (x[1] - x[0]), tall / unit - (y[1] - y[0])];
+  const [x, y] = [plot.range?.x ?? span(0), plot.range?.y ?? span(1)];
+  const [plotWidth, plotHeight] = [width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom];
+  const unit = Math.min(plotWidth / (x[1] - x[0]), plotHeight / (y[1] - y[0]));
+  const [extraX, extraY] = [plotWidth / unit - (x[1] - x[0]), plotHeight / unit - (y[1] - y[0])];
   const [left, right] = [x[0] - extraX / 2, x[1] + extraX / 2];
   const [low, high] = [y[0] - extraY / 2, y[1] + extraY / 2];
   return { unit, x: [left, right], y: [low, high],
@@ -120,10 +120,10 @@ function scaled(sky, width, height) {
 }
 
 function grid(scale, axes, width, height) {
-  const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((one) => one * scale.unit >= 44) ?? 200;
+  const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((candidate) => candidate * scale.unit >= 44) ?? 200;
   const along = ([from, to]) => {
-    const first = Math.ceil(from / step);
-    return Array.from({ length: Math.floor(to / step) - first + 1 }, (_, at) => (first + at) * step);
+    const initial = Math.ceil(from / step);
+    return Array.from({ length: Math.floor(to / step) - initial + 1 }, (_, index) => (initial + index) * step);
   };
   const digits = step < 0.1 ? 2 : step < 1 ? 1 : 0;
   const line = (x1, y1, x2, y2, value) => svg("line", { x1, y1, x2, y2,
@@ -142,59 +142,59 @@ function grid(scale, axes, width, height) {
     axes && svg("text", { x: MARGIN.left + 6, y: MARGIN.top + 12, class: "plane-tick" }, axes[1]));
 }
 
-/** The way of a word through the layers, and an arrow from its first place to its last. */
-function trail({ star, from, path }) {
+/** Trail of a word through the layers. */
+function trailElement({ star: point, from, path }) {
   if (!path.length) return svg("g");
-  const points = [from, ...path].map((one) => one.join(",")).join(" ");
-  return svg("g", { class: `plane-trail tone-${star.tone ?? 1}${star.faint ? " faint" : ""}`, "aria-hidden": "true" },
+  const points = [from, ...path].map((position) => position.join(",")).join(" ");
+  return svg("g", { class: `plane-trail tone-${point.tone ?? 1}${point.faint ? " faint" : ""}`, "aria-hidden": "true" },
     svg("polyline", { points, class: "plane-path" }),
     ...path.slice(0, -1).map(([cx, cy]) => svg("circle", { cx, cy, r: 3, class: "plane-stop" })));
 }
 
-function tip({ star, from, path }) {
+function tipElement({ star: point, from, path }) {
   const end = path.at(-1);
   const before = path.at(-2) ?? from;
   if (!end) return svg("g");
   const [dx, dy] = [end[0] - before[0], end[1] - before[1]];
-  const far = Math.hypot(dx, dy);
-  const tone = `tone-${star.tone ?? 1}${star.faint ? " faint" : ""}`;
-  if (far < 9) return svg("circle", { cx: end[0], cy: end[1], r: 4, class: `plane-end ${tone}` });
-  const [ux, uy] = [dx / far, dy / far];
+  const length = Math.hypot(dx, dy);
+  const tone = `tone-${point.tone ?? 1}${point.faint ? " faint" : ""}`;
+  if (length < 9) return svg("circle", { cx: end[0], cy: end[1], r: 4, class: `plane-end ${tone}` });
+  const [ux, uy] = [dx / length, dy / length];
   const corner = (side) => `${end[0] - 11 * ux + 5 * side * uy},${end[1] - 11 * uy - 5 * side * ux}`;
   return svg("polygon", { points: `${end[0]},${end[1]} ${corner(1)} ${corner(-1)}`, class: `plane-end ${tone}` });
 }
 
-function point({ star, from: [cx, cy] }) {
-  return svg("g", { class: `plane-point tone-${star.tone ?? 1}${star.free ? " free" : ""}${star.faint ? " faint" : ""}`,
-    "data-id": star.id, tabindex: star.free ? 0 : null, role: star.free ? "button" : "img", "aria-label": star.label },
+function pointElement({ star: point, from: [cx, cy] }) {
+  return svg("g", { class: `plane-point tone-${point.tone ?? 1}${point.free ? " free" : ""}${point.faint ? " faint" : ""}`,
+    "data-id": point.id, tabindex: point.free ? 0 : null, role: point.free ? "button" : "img", "aria-label": point.label },
   svg("circle", { cx, cy, r: 16, class: "plane-grip" }), svg("circle", { cx, cy, r: 7, class: "plane-spot" }));
 }
 
-/** Every word beside its point and, with a mark, at its arrow's end: where it covers the least. */
-function labelled(ends, width, height) {
-  const taken = ends.flatMap(({ from, path }) => along([from, ...path]).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]));
-  const wanted = ends.flatMap(({ star, from, path }) => {
+/** Labels at points and, with a prime, at arrow tips, placed where they overlap least. */
+function placeLabels(ends, width, height) {
+  const occupied = ends.flatMap(({ from, path }) => along([from, ...path]).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]));
+  const labels = ends.flatMap(({ star: point, from, path }) => {
     const end = path.at(-1);
-    const far = end ? Math.hypot(end[0] - from[0], end[1] - from[1]) : 0;
-    const own = { star, at: from, words: star.text, tip: false };
-    return far > 26 && !star.faint ? [own, { star, at: end, words: `${star.text}′`, tip: true }] : [own];
+    const length = end ? Math.hypot(end[0] - from[0], end[1] - from[1]) : 0;
+    const startLabel = { star: point, at: from, words: point.text, tip: false };
+    return length > 26 && !point.faint ? [startLabel, { star: point, at: end, words: `${point.text}′`, tip: true }] : [startLabel];
   });
-  return wanted.map(({ star, at: [x, y], words, tip: isTip }) => {
-    const [w, h] = [wide(words) * 1.25 + 2, 16];
+  return labels.map(({ star: point, at: [x, y], words, tip: isTip }) => {
+    const [w, h] = [textWidth(words) * 1.25 + 2, 16];
     const choices = [[11, 5], [-w - 11, 5], [-w / 2, -13], [-w / 2, 24], [9, -9], [-w - 9, -9], [9, 20], [-w - 9, 20]];
     const boxes = choices.map(([dx, dy]) => [x + dx, y + dy - h + 3, x + dx + w, y + dy + 4]);
-    const cost = (box) => taken.reduce((total, other) => total + overlap(box, other), 0)
+    const cost = (box) => occupied.reduce((total, other) => total + overlap(box, other), 0)
       + 1000 * Number(box[0] < 0 || box[2] > width || box[1] < 0 || box[3] > height);
     const costs = boxes.map(cost);
     const best = boxes[costs.indexOf(Math.min(...costs))];
-    taken.push(best);
-    return { x: best[0], y: best[3] - 4, words, star, tip: isTip };
+    occupied.push(best);
+    return { x: best[0], y: best[3] - 4, words, star: point, tip: isTip };
   });
 }
 
-/** Points of a way, near enough to each other that no word slips between them. */
-const along = (way) => way.flatMap(([x, y], index) => {
-  const [a, b] = way[index - 1] ?? [x, y];
+/** Points along a path, dense enough for the overlap test of labels. */
+const along = (path) => path.flatMap(([x, y], index) => {
+  const [a, b] = path[index - 1] ?? [x, y];
   const count = Math.max(1, Math.ceil(Math.hypot(x - a, y - b) / 12));
   return Array.from({ length: count }, (_, part) => [a + ((x - a) * (part + 1)) / count, b + ((y - b) * (part + 1)) / count]);
 });

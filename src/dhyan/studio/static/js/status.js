@@ -1,18 +1,18 @@
-/** The line at the foot of the page, which screen readers hear too. */
+/** Status line (`role=status`) at the foot of the page. */
 
 import { Problem } from "./api.js";
 import { message, hasMessage } from "./messages.js";
 
 const line = document.querySelector("#status");
 
-/** Say a sentence, or what an error means and what to do. @param {string | Error} what */
-export function showStatus(what) {
-  if (what instanceof Error && what.name === "AbortError") return;
-  const bad = what instanceof Error;
-  const words = !bad ? what : what instanceof Problem && hasMessage(what.message) ? message(what.message) : what.message;
-  line.textContent = words;
-  line.classList.toggle("problem", bad && what.message !== "alone"); // nothing went wrong then
+/** Show a message, or the explanation of an error. @param {string | Error} notice */
+export function showStatus(notice) {
+  if (notice instanceof Error && notice.name === "AbortError") return;
+  const isError = notice instanceof Error;
+  const text = !isError ? notice : notice instanceof Problem && hasMessage(notice.message) ? message(notice.message) : notice.message;
+  line.textContent = text;
+  line.classList.toggle("problem", isError && notice.message !== "alone"); // not an error
 }
 
-/** Whether nothing has been said yet. */
+/** Whether the status line is empty. */
 export const isStatusEmpty = () => !line.textContent;

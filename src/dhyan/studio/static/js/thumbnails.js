@@ -1,80 +1,80 @@
-/** Small multiples: many tables side by side, each a tiny picture with a pixel for every cell. */
+/** Thumbnails of attention matrices, one pixel per cell. */
 
 import { el } from "./dom.js";
-import { weight as paint } from "./colors.js";
+import { weightColor } from "./colors.js";
 
 const SHADES = 256;
 
 /**
- * A table of weights as a picture as large as its box; cells that may not be seen stay empty, so
- * that the pattern behind the picture shows there.
+ * A matrix of weights as a canvas that fills its box; masked cells stay transparent, so
+ * that the pattern behind the canvas is visible there.
  * @param {number[][]} values @param {{hidden?: boolean[][], scale?: "linear" | "sqrt"}} [how]
  */
 export function thumbnail(values, { hidden, scale = "linear" } = {}) {
   const [height, width] = [values.length, values[0].length];
   const canvas = el("canvas", { class: "small-picture", width, height, "aria-hidden": "true" });
-  const brush = canvas.getContext("2d");
-  const picture = brush.createImageData(width, height);
+  const context = canvas.getContext("2d");
+  const picture = context.createImageData(width, height);
   const colours = palette();
   values.forEach((line, row) => line.forEach((value, column) => {
     if (hidden?.[row][column]) return;
     const share = Math.min(Math.max(scale === "sqrt" ? Math.sqrt(value) : value, 0), 1);
     picture.data.set(colours[Math.min(Math.floor(share * SHADES), SHADES - 1)], 4 * (row * width + column));
   }));
-  brush.putImageData(picture, 0, 0);
+  context.putImageData(picture, 0, 0);
   return canvas;
 }
 
-/** Every colour once, as bytes: asking the theme for each of many thousand cells takes seconds. */
+/** The palette as bytes, computed once: a lookup per cell of large matrices takes seconds. */
 function palette() {
-  return Array.from({ length: SHADES }, (_, at) => {
-    const colour = parseInt(paint((at + 0.5) / SHADES).slice(1), 16);
+  return Array.from({ length: SHADES }, (_, index) => {
+    const colour = parseInt(weightColor((index + 0.5) / SHADES).slice(1), 16);
     return [colour >> 16, (colour >> 8) & 255, colour & 255, 255];
   });
 }
 
-/** The colours from nothing to one, with both ends named. @param {string} words what the scale is called */
+/** Colour legend from 0 to 1. @param {string} words name of the scale */
 export function legend(words, scale) {
-  const steps = Array.from({ length: 64 }, (_, at) => at / 63);
+  const steps = Array.from({ length: 64 }, (_, index) => index / 63);
   return el("span", { class: "small-legend" }, el("span", { class: "number" }, "0"),
     thumbnail([steps], { scale }), el("span", { class: "number" }, "1"), el("span", {}, words));
 }
 
-/** Arrow keys through a group of buttons as they lie on the page; Tab enters and leaves it. */
+/** Arrow-key navigation in a group of buttons by their layout; one button is the tab stop. */
 export function arrowKeyNavigation(group) {
-  const buttons = () => [...group.querySelectorAll("button")];
+  const allButtons = () => [...group.querySelectorAll("button")];
   group.addEventListener("keydown", (event) => {
-    const all = buttons();
-    const next = beside(event.key, all, document.activeElement);
+    const buttons = allButtons();
+    const next = nextButton(event.key, buttons, document.activeElement);
     if (!next) return;
     event.preventDefault();
-    for (const one of all) one.tabIndex = one === next ? 0 : -1;
+    for (const button of buttons) button.tabIndex = button === next ? 0 : -1;
     next.focus();
   });
-  /** Which one Tab comes to. @param {HTMLElement} [here] */
-  return (here) => {
-    const all = buttons();
-    for (const one of all) one.tabIndex = one === (here ?? all[0]) ? 0 : -1;
+  /** Set the tab stop. @param {HTMLElement} [current] */
+  return (current) => {
+    const buttons = allButtons();
+    for (const button of buttons) button.tabIndex = button === (current ?? buttons[0]) ? 0 : -1;
   };
 }
 
-/** The button that a key leads to: along the row, or to the nearest one above or below. */
-function beside(key, all, here) {
-  const at = all.indexOf(here);
+/** The button a key moves to: along the row, or the nearest above or below. */
+function nextButton(key, buttons, current) {
+  const index = buttons.indexOf(current);
   switch (key) {
-    case "ArrowRight": return all[at + 1];
-    case "ArrowLeft": return all[at - 1];
-    case "Home": return all[0];
-    case "End": return all.at(-1);
-    case "ArrowDown": return nearest(all, here, 1);
-    case "ArrowUp": return nearest(all, here, -1);
+    case "ArrowRight": return buttons[index + 1];
+    case "ArrowLeft": return buttons[index - 1];
+    case "Home": return buttons[0];
+    case "End": return buttons.at(-1);
+    case "ArrowDown": return nearest(buttons, current, 1);
+    case "ArrowUp": return nearest(buttons, current, -1);
     default: return undefined;
   }
 }
 
-function nearest(all, here, way) {
-  const place = (one) => one.getBoundingClientRect();
-  const from = place(here);
-  const away = (one) => Math.abs(place(one).top - from.top) * 1000 + Math.abs(place(one).left - from.left);
-  return all.filter((one) => (place(one).top - from.top) * way > 1).sort((a, b) => away(a) - away(b))[0];
+function nearest(buttons, current, direction) {
+  const rectOf = (button) => button.getBoundingClientRect();
+  const from = rectOf(current);
+  const distance = (button) => Math.abs(rectOf(button).top - from.top) * 1000 + Math.abs(rectOf(button).left - from.left);
+  return buttons.filter((button) => (rectOf(button).top - from.top) * direction > 1).sort((a, b) => distance(a) - distance(b))[0];
 }

@@ -1,21 +1,21 @@
-/** A trace as views read it: one attention of it, by tokens or by words. */
+/** Access to a trace: attention blocks, heads, tokens and words. */
 
 import { unpack } from "./numbers.js";
 
-/** The roles of attentions. */
+/** Attention roles. */
 export const ROLES = ["encoder_self", "decoder_self", "cross"];
 
-/** The attentions of a role, first layer first. @param {"encoder_self" | "decoder_self" | "cross"} role */
+/** Attention blocks of a role, ordered by layer. @param {"encoder_self" | "decoder_self" | "cross"} role */
 export const blocksOf = (trace, role) =>
   trace.attention.filter((block) => block.role === role).sort((a, b) => a.layer - b.layer);
 
-/** The attention of a role in a layer; the last there is for a layer too high. */
+/** The attention block of a role and layer; the last layer if there is none. */
 export function blockAt(trace, role, layer) {
   const blocks = blocksOf(trace, role);
   return blocks.find((block) => block.layer === layer) ?? blocks.at(-1);
 }
 
-/** The sides of rows and columns in attentions of a role. */
+/** The token sequences of rows (queries) and columns (keys) of a role. */
 export function sides(trace, role) {
   if (role === "encoder_self") return [trace.source, trace.source];
   if (role === "decoder_self") return [trace.decoder_input, trace.decoder_input];
@@ -30,8 +30,8 @@ export function heads(block) {
     Array.from(data.subarray((head * height + row) * width, (head * height + row + 1) * width))));
 }
 
-/** One table of several: a head by its number, their mean ("avg"), or their largest ("max"). */
-export function reduced(tables, which) {
+/** One head by its number, or the mean ("avg") or maximum ("max") over heads. */
+export function selectHead(tables, which) {
   if (tables.length === 1) return tables[0];
   const number = Number(which);
   if (number >= 1) return tables[Math.min(number, tables.length) - 1];
@@ -42,27 +42,27 @@ export function reduced(tables, which) {
 }
 
 /**
- * A table by tokens or by words: what a word is given is a sum over its pieces, what it gives a
- * mean. Each row and column tells its text, whether it is special, and its tokens.
+ * Weights by token or by word: summed over the tokens of a key word, averaged over those of a
+ * query word. Each row and column has its text, whether it is special, and its tokens.
  * @param {{unit: "token" | "word", specials: boolean}} how
  */
-export function merged(trace, role, table, { unit, specials }) {
+export function mergeUnits(trace, role, table, { unit, specials }) {
   const [rows, columns] = sides(trace, role).map((side) => groups(side, unit, specials));
-  const values = rows.map((own) => columns.map((given) => own.tokens.reduce((total, row) =>
-    total + given.tokens.reduce((sum, column) => sum + table[row][column], 0), 0) / own.tokens.length));
+  const values = rows.map((row) => columns.map((column) => row.tokens.reduce((total, token) =>
+    total + column.tokens.reduce((sum, column) => sum + table[token][column], 0), 0) / row.tokens.length));
   return { values, rows, columns };
 }
 
-/** A side's tokens one by one, or gathered to words. */
+/** Units of a sequence: its tokens, or its words with their tokens. */
 export function groups(side, unit, specials = true) {
-  const all = unit === "token"
-    ? side.tokens.map((token, index) => ({ text: token.text, special: marks(token), tokens: [index] }))
+  const units = unit === "token"
+    ? side.tokens.map((token, index) => ({ text: token.text, special: isSpecial(token), tokens: [index] }))
     : side.words.map((words, word) => {
       const tokens = side.tokens.flatMap((token, index) => (token.word === word ? [index] : []));
-      return { text: words, special: tokens.every((at) => marks(side.tokens[at])), tokens };
+      return { text: words, special: tokens.every((index) => isSpecial(side.tokens[index])), tokens };
     });
-  return specials ? all : all.filter((one) => !one.special);
+  return specials ? units : units.filter((unit) => !unit.special);
 }
 
-/** Whether a token marks a beginning, an end or nothing; an unknown word (the id 3) is none of them. */
-const marks = (token) => token.special && token.id !== 3;
+/** Whether a token is a start, end or padding token; the unknown token (id 3) is not. */
+const isSpecial = (token) => token.special && token.id !== 3;

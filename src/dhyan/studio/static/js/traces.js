@@ -1,40 +1,40 @@
-/** The trace of what the state asks for: asked once, then remembered. */
+/** Cache of traces for the sentence and model of the state. */
 
 import { post, stream } from "./api.js";
 import { state } from "./state.js";
 
 const MOST = 12;
-const kept = new Map();
+const cache = new Map();
 
-/** The body of a question about the state's sentence and model, or others. */
+/** Request body with the sentence and model of the state, or others. */
 export const requestBody = ({ text = state.text, model = state.model, beam = state.beam, prefix = state.prefix } = {}) =>
   ({ text, model, beam, prefix });
 
 const keyOf = (body) => JSON.stringify([body.text, body.model, body.beam, body.prefix]);
 
-/** A trace, at once if it is known. */
-export async function fetchTrace(about = {}, signal) {
-  const body = requestBody(about);
-  return kept.get(keyOf(body)) ?? keep(body, await post("/api/translate", body, signal));
+/** Fetch a trace, or return it from the cache. */
+export async function fetchTrace(options = {}, signal) {
+  const body = requestBody(options);
+  return cache.get(keyOf(body)) ?? remember(body, await post("/api/translate", body, signal));
 }
 
-/** A trace whose words are heard as they come. @param {(words: string[]) => void} hear */
-export async function streamTrace(hear, signal) {
+/** Fetch a trace by streaming; `onWords` gets the words generated so far. @param {(words: string[]) => void} onWords */
+export async function streamTrace(onWords, signal) {
   const body = requestBody();
-  if (kept.has(keyOf(body))) return kept.get(keyOf(body));
+  if (cache.has(keyOf(body))) return cache.get(keyOf(body));
   let trace = null;
-  await stream("/api/translate/stream", body, (kind, data) => {
-    if (kind === "words") hear(data.words);
-    if (kind === "done") trace = data;
+  await stream("/api/translate/stream", body, (type, data) => {
+    if (type === "words") onWords(data.words);
+    if (type === "done") trace = data;
   }, signal);
-  return keep(body, trace);
+  return remember(body, trace);
 }
 
-/** A known one is asked for anew. */
-export const forgetTrace = () => kept.delete(keyOf(requestBody()));
+/** Drop the current trace from the cache, so that it is fetched again. */
+export const forgetTrace = () => cache.delete(keyOf(requestBody()));
 
-function keep(body, trace) {
-  kept.set(keyOf(body), trace);
-  if (kept.size > MOST) kept.delete(kept.keys().next().value);
+function remember(body, trace) {
+  cache.set(keyOf(body), trace);
+  if (cache.size > MOST) cache.delete(cache.keys().next().value);
   return trace;
 }

@@ -1,4 +1,4 @@
-/** Models that are still in training when the page opens: how far they are, until they are here. */
+/** Progress of the demo models that are still in training. */
 
 import { el, fill } from "./dom.js";
 import { get } from "./api.js";
@@ -19,24 +19,24 @@ addMessages({
   coming_failed: ["failed: {0}", "विफल: {0}"],
 });
 
-const place = document.querySelector("#coming");
-let told = [];
+const container = document.querySelector("#coming");
+let pending = [];
 
-/** Look now and then, until all are here. */
+/** Poll until no model is in training. */
 export async function pollTrainingStatus() {
   subscribe((changed) => changed.has("language") && draw());
   for (;;) {
-    const before = told.filter((one) => one.state === "done").length;
-    told = await get("/api/models/pending").catch(() => []);
+    const finishedBefore = pending.filter((model) => model.state === "done").length;
+    pending = await get("/api/models/pending").catch(() => []);
     draw();
-    if (told.filter((one) => one.state === "done").length > before) await welcome();
-    if (!told.some((one) => one.state === "waiting" || one.state === "running")) return;
-    await new Promise((go) => setTimeout(go, EVERY));
+    if (pending.filter((model) => model.state === "done").length > finishedBefore) await updateFinished();
+    if (!pending.some((model) => model.state === "waiting" || model.state === "running")) return;
+    await new Promise((resolve) => setTimeout(resolve, EVERY));
   }
 }
 
-/** Take the new ones up; the first of all is asked at once. */
-async function welcome() {
+/** Add finished models to the list; the first one is selected at once. */
+async function updateFinished() {
   const models = await get("/api/models").catch(() => null);
   if (!models) return;
   updateModels(models);
@@ -44,26 +44,26 @@ async function welcome() {
 }
 
 function draw() {
-  const open = told.some((one) => one.state !== "done");
-  place.hidden = !open;
-  if (!open) return fill(place);
+  const open = pending.some((model) => model.state !== "done");
+  container.hidden = !open;
+  if (!open) return fill(container);
   const link = (view) => el("a", { href: `/${view}`, on: { click: (event) => {
     event.preventDefault();
     set({ view });
   } } }, message(`view_${view}`));
-  return fill(place, el("p", {}, message("coming_title")),
-    el("ul", {}, ...told.map((one) => el("li", {}, el("b", {}, one.name),
-      el("progress", { max: one.steps || 1, value: one.state === "done" ? one.steps : one.step,
-        "aria-label": one.name }),
-      el("span", { class: one.state === "failed" ? "problem" : "quiet" }, words(one))))),
+  return fill(container, el("p", {}, message("coming_title")),
+    el("ul", {}, ...pending.map((model) => el("li", {}, el("b", {}, model.name),
+      el("progress", { max: model.steps || 1, value: model.state === "done" ? model.steps : model.step,
+        "aria-label": model.name }),
+      el("span", { class: model.state === "failed" ? "problem" : "quiet" }, words(model))))),
     state.model ? null : el("p", {}, message("coming_meanwhile"), " ", link("qkv"), " · ", link("scale"), " · ",
       link("gravity")));
 }
 
-function words(one) {
-  if (one.state === "waiting") return message("coming_waiting");
-  if (one.state === "done") return message("coming_done");
-  if (one.state === "failed") return message("coming_failed", one.error);
-  return one.seconds_left === null ? message("coming_begins")
-    : message("coming_left", Math.ceil(one.seconds_left));
+function words(model) {
+  if (model.state === "waiting") return message("coming_waiting");
+  if (model.state === "done") return message("coming_done");
+  if (model.state === "failed") return message("coming_failed", model.error);
+  return model.seconds_left === null ? message("coming_begins")
+    : message("coming_left", Math.ceil(model.seconds_left));
 }

@@ -1,4 +1,4 @@
-/** Two models, or two sentences, side by side: their maps with one cursor, and the difference. */
+/** Compare view: two models or two sentences with linked cursors, and the difference of their attention. */
 
 import { el, fill } from "../dom.js";
 import { controls, list, segments, toggle } from "../controls.js";
@@ -28,7 +28,7 @@ export const lesson = {
 const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
 
-/** The model of B: the one named, the same for another sentence, or another of the shelf. */
+/** The model of B: from the state, the same for a second sentence, or another model. */
 function secondModel() {
   if (card(state.model2)) return state.model2;
   if (state.text2) return state.model;
@@ -47,7 +47,7 @@ export function open() {
   let [traces, views, match, maps, chooser] = [null, null, null, [], []];
   let stop = new AbortController();
 
-  /** One of the two: what it is asked, what it said, and its map. */
+  /** One side: header, translation and map. */
   function side(name) {
     const [translation, picture, head] = [el("p", { class: "compare-said" }), el("div", { class: "compare-picture" }), el("div", { class: "compare-ask" })];
     return { name, translation, picture, head, node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, translation, picture) };
@@ -124,9 +124,9 @@ export function open() {
 
   const least = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
 
-  const signedLeast = (view) => (least(view) === 24 && state.numbers === "1" ? 30 : least(view)); // a minus needs its room
+  const signedLeast = (view) => (least(view) === 24 && state.numbers === "1" ? 30 : least(view)); // room for the minus sign
 
-  /** Where the cursor stands in A, or in B its partner. */
+  /** Cursor position in A, or its partner in B. */
   function cursor(index) {
     const selected = state.target > 1 || state.source > 1;
     const [row, column] = [Math.min(state.target, views[0].rows.length) - 1,
@@ -134,7 +134,7 @@ export function open() {
     return index ? [match.rows[0][row] ?? 0, match.columns[0][column] ?? 0] : [row, column];
   }
 
-  /** A place in one of the two, as A has it and as B does; null where there is no partner. */
+  /** A position in A and in B; null where there is no partner. */
   function positions(index, row, column) {
     const partner = [row === null ? null : match.rows[index][row], column === null ? null : match.columns[index][column]];
     return index ? [partner, [row, column]] : [[row, column], partner];
@@ -151,7 +151,7 @@ export function open() {
 
   function choose(index, row, column, fromDelta = false) {
     const [a, b] = positions(index, row, column);
-    const silent = { focus: false, tell: false };
+    const silent = { focus: false, announce: false };
     if ((index || fromDelta) && a[0] !== null && a[1] !== null) maps[0].move(a, silent);
     if ((!index || fromDelta) && b[0] !== null && b[1] !== null) maps[1].move(b, silent);
     if (!fromDelta && a[0] !== null && a[1] !== null) maps[2]?.move(a, silent);
@@ -159,7 +159,7 @@ export function open() {
     announce(...a, true, b);
   }
 
-  /** Both numbers of a place, and their difference where they have one. */
+  /** Announce both weights of a cell and their difference. */
   function announce(row, column, announced, partner = positions(0, row, column)[1]) {
     const words = (index, [targetRow, sourceColumn]) => (targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
       : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
@@ -170,7 +170,7 @@ export function open() {
 
   function renderControls() {
     const [layers, count] = [Math.max(...views.map((view) => view.layers)), Math.max(...views.map((view) => view.tables.length))];
-    if (bar.dataset.shape === `${layers} ${count}`) return chooser.forEach((control) => control.follow());
+    if (bar.dataset.shape === `${layers} ${count}`) return chooser.forEach((control) => control.sync());
     bar.dataset.shape = `${layers} ${count}`;
     const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
     if (count > 1 && !state.layer) state.layer = layers;
@@ -203,11 +203,11 @@ export function open() {
       if (REQUEST_KEYS.some((key) => changed.has(key))) load();
       else if (RENDER_KEYS.some((key) => changed.has(key))) render();
       else if (views && (changed.has("target") || changed.has("source"))) {
-        maps.forEach((map, index) => map.move(cursor(index === 1 ? 1 : 0), { focus: false, tell: false }));
+        maps.forEach((map, index) => map.move(cursor(index === 1 ? 1 : 0), { focus: false, announce: false }));
         announce(...cursor(0), true);
       }
     },
-    taken: () => ({ trace: traces?.[0] ?? null, picture: node.querySelector(".compare-delta svg") ?? node.querySelector(".compare-picture svg"),
+    exportData: () => ({ trace: traces?.[0] ?? null, picture: node.querySelector(".compare-delta svg") ?? node.querySelector(".compare-picture svg"),
       table: match?.values ? { values: match.values, rows: views[0].rows.map((row) => row.text), columns: views[0].columns.map((column) => column.text) } : null }),
     close() {
       stop.abort();
@@ -217,7 +217,7 @@ export function open() {
   };
 }
 
-/** The page before there is a sentence. */
+/** Start page without a sentence. */
 function start() {
   const tries = [
     ["compare_try_models", "The man saw the astronomer with a telescope.", ""],

@@ -1,8 +1,8 @@
-/** Gravity: attention moves every word towards those it looks at, in a toy plane or in a model. */
+/** Gravity view: attention moves every word towards the words it attends to, in a toy or in a model. */
 
 import { el, fill } from "../dom.js";
 import { controls, segments, slider } from "../controls.js";
-import { plane } from "../scatter_plot.js";
+import { scatterPlot } from "../scatter_plot.js";
 import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
 import { addMessages, message } from "../messages.js";
@@ -70,18 +70,18 @@ export function open() {
       if (changed.has("gravity_mode")) show();
       else plane.update(changed);
     },
-    taken: () => plane.taken(),
+    exportData: () => plane.exportData(),
     close: () => plane.close(),
   };
 }
 
-/** The notes' words, which can be moved. */
+/** The toy plane with movable words. */
 function toyPlane() {
-  const layers = slider(message("gravity_layers"), "gravity_layers", { least: 1, most: 8 });
-  const temperature = slider(message("gravity_temperature"), "gravity_temperature", { least: 5, most: 500 }, (value) => formatNumber(value / 100, 2));
+  const layers = slider(message("gravity_layers"), "gravity_layers", { min: 1, max: 8 });
+  const temperature = slider(message("gravity_temperature"), "gravity_temperature", { min: 5, max: 500 }, (value) => formatNumber(value / 100, 2));
   const reset = el("button", { type: "button", on: { click: () => set({ gravity_points: "" }, { quiet: true }) } }, message("gravity_reset"));
   const summary = el("p", { class: "live", "aria-live": "polite" });
-  const picture = plane({ label: message("gravity_plane"), stars: [], range: RANGE, moved: (word, point) =>
+  const picture = scatterPlot({ label: message("gravity_plane"), stars: [], range: RANGE, moved: (word, point) =>
     set({ gravity_points: formatPoints({ ...parsePoints(state.gravity_points), [word]: point }) }, { quiet: true }) });
   const box = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("gravity_plane") }, picture);
   const table = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("gravity_row") });
@@ -113,23 +113,23 @@ function toyPlane() {
   return {
     node,
     update(changed) {
-      layers.follow();
-      temperature.follow();
+      layers.sync();
+      temperature.sync();
       if (["gravity_points", "gravity_sentence", "gravity_weights", "gravity_temperature", "gravity_layers"].some((key) => changed.has(key))) render();
     },
-    taken: () => ({ picture, table: weightsTable, trace: null }),
+    exportData: () => ({ picture, table: weightsTable, trace: null }),
     close() {},
   };
 }
 
-/** A word at its places, first to last. */
+/** A plot point for a word and its positions by layer. */
 function star(word, points) {
   const [start, end] = [points[0], points.at(-1)];
   return { id: word, text: word, lang: "en", at: start, trail: points.slice(1), tone: TONES[word], free: true,
     label: message("gravity_point", word, formatNumber(start[0], 1), formatNumber(start[1], 1), formatNumber(end[0], 1), formatNumber(end[1], 1)) };
 }
 
-/** What became of bank, in words decided by the numbers. */
+/** Summary of how "bank" moved. */
 function summarize(words, stages) {
   const bank = words.indexOf("bank");
   const [first, last] = [stages[0], stages.at(-1)];

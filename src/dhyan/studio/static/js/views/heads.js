@@ -1,4 +1,4 @@
-/** All heads at once, each as a small picture; one of them large, and the translation without it. */
+/** Heads view: thumbnails of all heads, one enlarged, and its ablation. */
 
 import "./heads/messages.js";
 import { post } from "../api.js";
@@ -11,7 +11,7 @@ import { formatNumber, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
 import { state, set, address } from "../state.js";
 import { showStatus } from "../status.js";
-import { ROLES, blocksOf, heads, merged, reduced } from "../trace.js";
+import { ROLES, blocksOf, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
 import { STATISTICS, headStatistics, formatStatistic } from "./heads/statistics.js";
 import { difference, likelihood } from "./heads/ablation.js";
@@ -53,7 +53,7 @@ export function open() {
   let stop = new AbortController();
   let ablationRequest = new AbortController();
 
-  /** The kind that is shown: the one asked for, if the model has it. */
+  /** The selected role, if the model has it, else cross-attention. */
   function shownRole() {
     const role = state.role || "encoder_self";
     return blocksOf(trace, role).length ? role : "cross";
@@ -82,7 +82,7 @@ export function open() {
     }
   }
 
-  /** Everything anew; how much each head is missed is asked for once and written in as it comes. */
+  /** Render all heads; their importance is requested once and added when it arrives. */
   async function show() {
     if (!trace) return;
     content.hidden = false;
@@ -106,7 +106,7 @@ export function open() {
     }
   }
 
-  /** One sentence about models without heads, and where to go from there. */
+  /** Notice for models without heads, with links. */
   function noHeadsNotice() {
     const go = (words, patch) => el("a", { href: address({ ...state, ...patch }), class: "button",
       on: { click: (event) => {
@@ -135,8 +135,8 @@ export function open() {
       const tables = heads(block);
       const names = tables.map((_, head) => String(head + 1));
       return [...names, ...(tables.length > 1 ? ["avg", "max"] : [])].map((head) => {
-        const table = reduced(tables, head);
-        const fullView = merged(trace, role, table, { ...options, specials: true });
+        const table = selectHead(tables, head);
+        const fullView = mergeUnits(trace, role, table, { ...options, specials: true });
         const shownView = options.specials ? fullView : withoutSpecials(fullView);
         const summary = !Number(head);
         return { layer: block.layer, head, summary, view: shownView, values: shownView.values, hidden: maskedCells(role, shownView),
@@ -153,7 +153,7 @@ export function open() {
     selectTile();
   }
 
-  /** The tile that the state names, or the nearest there is. */
+  /** Select the tile of the state, clamped to the model. */
   function selectTile() {
     const headCount = Math.max(...tiles.map((tile) => Number(tile.head) || 1));
     const head = Number(state.head) ? String(Math.min(Number(state.head), headCount)) : state.head || "1";
@@ -197,7 +197,7 @@ export function open() {
     updateAblation();
   }
 
-  /** The button that switches the head off, and what comes of it. */
+  /** The ablation button and its result. */
   async function renderAblation(role, tile, container) {
     ablationRequest.abort();
     ablationRequest = new AbortController();
@@ -240,7 +240,7 @@ export function open() {
       else if (["layer", "head", "numbers"].some((key) => changed.has(key))) selectTile();
       else if (changed.has("ablated")) updateAblation();
     },
-    taken: () => ({ trace, picture: large.querySelector("svg"), table: selectedView && { values: selectedView.values,
+    exportData: () => ({ trace, picture: large.querySelector("svg"), table: selectedView && { values: selectedView.values,
       rows: selectedView.rows.map((row) => row.text), columns: selectedView.columns.map((column) => column.text) } }),
     close() {
       stop.abort();
@@ -250,14 +250,14 @@ export function open() {
   };
 }
 
-/** A table without its special tokens. */
+/** A matrix without special tokens. */
 function withoutSpecials({ values, rows, columns }) {
   const isOrdinary = (_, column) => !columns[column].special;
   return { values: values.filter((_, index) => !rows[index].special).map((line) => line.filter(isOrdinary)),
     rows: rows.filter((row) => !row.special), columns: columns.filter((column) => !column.special) };
 }
 
-/** Which cells of the translation's look at itself lie in the future. */
+/** Causally masked cells of decoder self-attention. */
 function maskedCells(role, { rows, columns }) {
   if (role !== "decoder_self") return undefined;
   return rows.map((row) => columns.map((column) => column.tokens[0] > row.tokens.at(-1)));

@@ -1,4 +1,4 @@
-/** How good every model is, by the length of the sentence. */
+/** Length view: BLEU of every model by source length. */
 
 import { el, fill } from "../dom.js";
 import { stream } from "../api.js";
@@ -15,13 +15,13 @@ import "./length/messages.js";
 export { lesson } from "./length/messages.js";
 
 const SIZES = [20, 40, 100, 200];
-const RIGHT = 110; // pixels for names at the ends of lines
-const results = new Map(); // what has been measured
+const RIGHT = 110; // margin in pixels for names at the line ends
+const results = new Map(); // results by model and settings
 
 const keyOf = (model) => JSON.stringify([model, state.each, state.beam]);
 const bucketLabel = (bucket) => `${bucket.min_words}–${bucket.max_words}`;
 const toneOf = (model) => models().findIndex((entry) => entry.name === model) % 8 + 1;
-const low = (score) => score.low ?? score.value; // one sentence alone has no range
+const low = (score) => score.low ?? score.value; // a single sentence has no interval
 const high = (score) => score.high ?? score.value;
 const within = (score) => message("length_range", formatNumber(low(score), 1), formatNumber(high(score), 1));
 
@@ -45,7 +45,7 @@ export function open() {
   let status = new Map();
   let charts = null;
 
-  /** Model after model, those that are not known yet. */
+  /** Measure the models without a result, one after the other. */
   async function measure() {
     stop.abort();
     stop = new AbortController();
@@ -64,7 +64,7 @@ export function open() {
         }, signal);
       } catch (error) {
         if (error.name === "AbortError") break;
-        const retry = hasMessage(error.message); // the server was not reached, or went away
+        const retry = hasMessage(error.message); // the server was unreachable
         status.set(name, { kind: "problem", again: retry, words: retry ? message(error.message) : error.message });
         showStatus(error);
       }
@@ -136,13 +136,13 @@ export function open() {
 
   const narrow = () => (resultsBox.clientWidth || 800) < 560;
 
-  /** A row for every model: its figures, or how far it is. */
+  /** A table row per model: scores, or progress. */
   function renderTable() {
     button.textContent = message(running ? "length_stop" : "length_go");
     button.hidden = !running && models().every(({ name }) =>
       results.has(keyOf(name)) || (status.get(name)?.kind === "problem" && !status.get(name).again));
     const measuredResults = resultList();
-    const split = !measuredResults.length || measuredResults.some((result) => result.trained_words); // the lengths of training may not be known
+    const split = !measuredResults.length || measuredResults.some((result) => result.trained_words); // training lengths may be unknown
     const head = ["length_model", "length_all", ...(split ? ["length_like", "length_beyond"] : [])];
     fill(table, el("table", { class: "numbers length-table" },
       el("thead", {}, el("tr", {}, ...head.map((key) => el("th", { scope: "col" }, message(key))))),
@@ -166,7 +166,7 @@ export function open() {
       el("span", { class: "quiet" }, words))];
   }
 
-  /** The groups to choose from, and the sentences of the one chosen. */
+  /** Bucket selector, and the sentences of the selected bucket. */
   function renderSentences(measuredResults) {
     const groups = groupsOf(measuredResults);
     if (!chooser.contains(document.activeElement)) {
@@ -188,7 +188,7 @@ export function open() {
         renderSentences(resultList());
       }
     },
-    taken() {
+    exportData() {
       const measuredResults = resultList();
       const groups = groupsOf(measuredResults);
       return { picture: charts?.lines.picture ?? null, trace: null, table: measuredResults.length ? {
@@ -201,7 +201,7 @@ export function open() {
   };
 }
 
-/** Where the longest sentences of training end, between the places of the groups. */
+/** Position of the longest training sentence on the axis of buckets. */
 function trainedLimit(words, groups) {
   const index = groups.findIndex((bucket) => words >= bucket.min_words && words <= bucket.max_words);
   if (index < 0) return [];
@@ -209,7 +209,7 @@ function trainedLimit(words, groups) {
   return [{ x: index - 0.5 + (words + 1 - shortest) / (longest + 1 - shortest), text: message("length_trained", words) }];
 }
 
-/** What the figures say of lengths that training did not have; decided by them. */
+/** Text: how the scores drop beyond the training lengths. */
 function summaryText(results) {
   const compared = results.filter((result) => result.within && result.beyond);
   if (!compared.length) return "";
@@ -224,7 +224,7 @@ function summaryText(results) {
     message(overlap ? "length_overlap" : "length_apart")].join(" ");
 }
 
-/** How it was measured, and what must be known of single models. */
+/** How the scores were measured, and notes on single models. */
 function notesList(results) {
   const of = (test, words) => results.filter(test).map((result) => el("li", {}, words(result)));
   return el("details", { class: "length-notes" }, el("summary", {}, message("length_how")), el("ul", {},

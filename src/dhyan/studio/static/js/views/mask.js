@@ -1,4 +1,4 @@
-/** The causal mask: the mask, what leaks without it, and the other mask, over padding. */
+/** Mask view: causal mask, leak test and padding mask. */
 
 import { post } from "../api.js";
 import { requestBody, fetchTrace, forgetTrace } from "../traces.js";
@@ -9,12 +9,12 @@ import { draw } from "../heatmap.js";
 import { formatNumber, sum, vector, formatTiny } from "../numbers.js";
 import { state, set, address } from "../state.js";
 import { showStatus } from "../status.js";
-import { heads, reduced } from "../trace.js";
+import { heads, selectHead } from "../trace.js";
 import { message } from "../messages.js";
 import { leakForm, leakTable, verdict } from "./mask/leak_test.js";
 import "./mask/messages.js";
 
-const READABLE = 22; // pixels: cells that have room for −∞
+const READABLE = 22; // smallest cell width for −∞, in pixels
 
 export const lesson = {
   title: ["The causal mask", "आगे देखना मना है"],
@@ -68,13 +68,13 @@ export function open() {
 
   const renderPadding = async () => fill(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
 
-  /** The place that is changed: the one asked for, or one with words on both sides. */
+  /** The changed position: from the state, or the middle. */
   function changedPosition() {
     const last = trace.decoder_input.tokens.length - 1;
     return state.position ? Math.min(state.position, last) : Math.ceil((last + 1) / 2);
   }
 
-  /** Tell the decoder another word, with the mask or without it. */
+  /** Replace a decoder input token, with or without the mask. */
   async function runLeakTest() {
     leakRequest.abort();
     leakRequest = new AbortController();
@@ -85,7 +85,7 @@ export function open() {
     const response = await requestLeak(state.word);
     const refused = "suggestions" in response;
     const first = !leakResponse;
-    leakResponse = refused ? await requestLeak("") : response; // the picture is the same with any word
+    leakResponse = refused ? await requestLeak("") : response; // the attention map does not depend on the word
     parts.hidden = false;
     test.showSuggestions(response);
     if (first) renderControls();
@@ -96,7 +96,7 @@ export function open() {
 
   const rerunLeakTest = () => runLeakTest().catch(showStatus);
 
-  /** What there is to choose, or why there is nothing. */
+  /** Controls, or a notice for a model without a mask. */
   function renderControls() {
     if (!leakResponse.has_mask) {
       const other = models().find((model) => model.decoder === "transformer");
@@ -119,7 +119,7 @@ export function open() {
   const shownLayer = () => Math.min(state.layer || 1, leakResponse.weights.length);
   const shownHead = () => (Number(state.head) ? String(Math.min(Number(state.head), leakResponse.weights[0].shape[0])) : state.head || "1");
 
-  /** The choices as the state has them. */
+  /** Show the state in the controls. */
   function syncControls() {
     for (const radio of chooser.querySelectorAll("[role=radio]")) {
       radio.setAttribute("aria-checked", String(radio.dataset.value === state.masked));
@@ -133,7 +133,7 @@ export function open() {
   function renderMap() {
     if (!leakResponse.has_mask) return void fill(map);
     syncControls();
-    const values = reduced(heads(leakResponse.weights[shownLayer() - 1]), shownHead());
+    const values = selectHead(heads(leakResponse.weights[shownLayer() - 1]), shownHead());
     const words = leakResponse.decoder_input.map((token) => ({ text: token, lang: target }));
     const later = words.map((_, row) => words.map((_, column) => column > row));
     const hidden = leakResponse.masked ? later : undefined;
@@ -168,7 +168,7 @@ export function open() {
       else if (["position", "word", "masked"].some((key) => changed.has(key))) rerunLeakTest();
       else if (leakResponse && ["layer", "head", "scale", "numbers"].some((key) => changed.has(key))) renderMap();
     },
-    taken: () => ({ trace, picture: map.querySelector("svg"), table: shownTable ?? (leakResponse && {
+    exportData: () => ({ trace, picture: map.querySelector("svg"), table: shownTable ?? (leakResponse && {
       values: vector(leakResponse.max_change).map((change) => [change]), rows: leakResponse.decoder_input, columns: [message("mask_column_moved")] }) }),
     close() {
       stop.abort();
@@ -178,7 +178,7 @@ export function open() {
   };
 }
 
-/** A way to the worked example of the mask. */
+/** Link to the toy with a causal mask. */
 function toy() {
   const target = { ...state, view: "qkv", toy: "how" };
   return el("p", { class: "mask-toy" }, el("a", { href: address(target), on: { click: (event) => {
@@ -187,7 +187,7 @@ function toy() {
   } } }, message("mask_toy")));
 }
 
-const ROUNDING = 1e-3; // scores of words lie tens apart; sums taken in another order differ by less
+const ROUNDING = 1e-3; // logits differ by tens; a different order of summation changes less
 
 /** @param {{tokens: string[], padded_tokens: string[], padding_weight: number, max_change: number}} result @param {string} lang of the sentences */
 function paddingSection(result, lang) {

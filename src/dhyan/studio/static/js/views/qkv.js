@@ -1,4 +1,4 @@
-/** Q K V by hand: a head of a trained model, or a toy, every number of it computed in the page. */
+/** Q K V view: one head of a trained model, or a toy, recomputed on the page. */
 
 import { el, fill } from "../dom.js";
 import { state, set } from "../state.js";
@@ -40,7 +40,7 @@ export function open() {
       show();
       if (focused) choice.querySelector("[aria-pressed=true]").focus();
     },
-    taken: () => inner.taken(),
+    exportData: () => inner.exportData(),
     close: () => inner.close(),
   };
 }

@@ -1,4 +1,4 @@
-/** Why scores are divided by √d: they spread with the width, and the softmax hardens. */
+/** Scale view: why scores are divided by √d: their variance grows with the width and the softmax saturates. */
 
 import { el, fill } from "../dom.js";
 import { chart } from "../chart.js";
@@ -11,9 +11,9 @@ import "./scale/messages.js";
 
 export { lesson } from "./scale/messages.js";
 
-const PAUSE = 150; // milliseconds a seed stands still before the variances are drawn anew
+const PAUSE = 150; // debounce of the seed slider in milliseconds
 const VANISHED = 0.1;
-const LINES = [ // what the right chart draws: its words, its colour, which mean of which softmax
+const LINES = [ // series of the right chart: message, colour, statistic, scaled
   ["scale_largest_raw", 2, "largest", false], ["scale_largest_scaled", 1, "largest", true],
   ["scale_through_raw", 4, "through", false], ["scale_through_scaled", 3, "through", true],
 ];
@@ -25,8 +25,8 @@ export function open() {
   const below = chart(weightChart());
   const table = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("scale_numbers") });
   const verdict = el("p", { class: "scale-verdict" });
-  const sliders = [widthSlider(), slider(message("scale_count"), "keys", { least: 2, most: MOST_KEYS }),
-    slider(message("scale_seed"), "seed", { least: 1, most: 50 })];
+  const sliders = [widthSlider(), slider(message("scale_count"), "keys", { min: 2, max: MOST_KEYS }),
+    slider(message("scale_seed"), "seed", { min: 1, max: 50 })];
   const part = (key, figure) => el("section", { class: "scale-part" }, el("h2", {}, message(key)), figure);
   const node = el("section", { class: "scale", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("scale_title")), el("p", {}, message("scale_lead"))),
@@ -52,8 +52,8 @@ export function open() {
     fill(verdict, message("scale_bound", state.keys, formatNumber(1 - 1 / state.keys)), " ", vanishingText());
   }
 
-  function follow() {
-    for (const slider of sliders) slider.follow();
+  function sync() {
+    for (const slider of sliders) slider.sync();
   }
 
   renderNumbers();
@@ -61,7 +61,7 @@ export function open() {
     node,
     update(changed) {
       if (!["dimension", "keys", "seed"].some((key) => changed.has(key))) return;
-      follow();
+      sync();
       renderNumbers();
       below.update(weightChart());
       if (changed.has("keys") || changed.has("seed")) right.update(softmaxChart());
@@ -72,31 +72,31 @@ export function open() {
         timer = setTimeout(() => left.update(varianceChart()), PAUSE);
       }
     },
-    taken: () => ({ picture: right.picture, trace: null, table: { columns: WIDTHS.map(String),
+    exportData: () => ({ picture: right.picture, trace: null, table: { columns: WIDTHS.map(String),
       rows: LINES.map(([key]) => message(key)), values: LINES.map(([, , name, scaled]) =>
         WIDTHS.map((width) => means(state.seed, width, state.keys, scaled)[name])) } }),
     close: () => clearTimeout(timer),
   };
 }
 
-/** A slider over the powers of two. */
+/** Slider over powers of two. */
 function widthSlider() {
   const output = el("output", { class: "number" });
   const input = el("input", { type: "range", min: 1, max: WIDTHS.length, step: 1, "data-key": "dimension",
     on: { input: () => set({ dimension: 2 ** Number(input.value) }, { quiet: true }) } });
   const node = el("label", { class: "field slider" }, el("span", {}, message("scale_width")), input, output);
-  function follow() {
+  function sync() {
     input.value = String(Math.round(Math.log2(state.dimension)));
     input.setAttribute("aria-valuetext", String(state.dimension));
     output.textContent = String(state.dimension);
   }
-  follow();
-  return Object.assign(node, { follow });
+  sync();
+  return Object.assign(node, { sync });
 }
 
 const choose = (_, point) => set({ dimension: point.x }, { quiet: true });
 
-/** The variance of products by their width. */
+/** Chart: variance of q·k by width. */
 function varianceChart() {
   const measured = variances(state.seed);
   const points = (values) => WIDTHS.map((x, index) => ({ x, y: values[index] }));
@@ -111,7 +111,7 @@ function varianceChart() {
   };
 }
 
-/** How hard the softmax is, by width. */
+/** Chart: saturation of the softmax by width. */
 function softmaxChart() {
   const meanRows = [false, true].map((scaled) =>
     WIDTHS.map((width) => means(state.seed, width, state.keys, scaled)));
@@ -125,7 +125,7 @@ function softmaxChart() {
   };
 }
 
-/** One softmax, drawn as it is and as it is scaled. */
+/** Chart: weights of one softmax, raw and scaled. */
 function weightChart() {
   const rawScores = scores(state.seed, state.dimension, state.keys);
   const bars = (name, tone, values) => ({ name, tone, kind: "bars",
@@ -140,7 +140,7 @@ function weightChart() {
   };
 }
 
-/** From which width on next to nothing passes the softmax; decided by the means. */
+/** Text: the width from which the gradient through the softmax vanishes. */
 function vanishingText() {
   const gradient = (width, scaled) => means(state.seed, width, state.keys, scaled).through;
   const vanished = WIDTHS.find((width) => gradient(width, false) < VANISHED);

@@ -1,4 +1,4 @@
-/** One decoder step of a recurrent model: every number of a look, worked out again on the page. */
+/** One decoder step of a recurrent model: every number of the attention, recomputed on the page. */
 
 import "./step/messages.js";
 import { el, fill, text } from "../dom.js";
@@ -24,12 +24,12 @@ export const lesson = {
     "शब्दों की अवस्थाएँ और आव्यूह से बने उनके रूप वही रहते हैं: वे वाक्य के लिए एक बार गिने जाते हैं। पूछने वाली अवस्था पर जो कुछ निर्भर है, संदर्भ तक, वह सब नया है।"],
 };
 
-const PACE = 1400; // milliseconds a step is shown while playing
+const PACE = 1400; // milliseconds per step while playing
 const SUPPORTED_SCORES = ["additive", "concat", "dot", "scaled_dot", "general", "location"];
 const MOST = 4;
 const cache = new Map();
 
-/** All steps of the state's sentence, asked once. */
+/** All steps of the current sentence, cached. */
 async function stepsOf(signal) {
   const body = requestBody();
   const key = JSON.stringify(body);
@@ -81,14 +81,14 @@ export function open() {
     }
   }
 
-  /** A Transformer has another view. */
+  /** Notice for a Transformer, with a link to its view. */
   function renderTransformerNotice() {
     fill(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_heads", state.model)),
       el("p", { class: "step-links" }, link({ view: "qkv" }, message("step_to_qkv")), ...compatibleModels())));
     showStatus(message("step_heads", state.model));
   }
 
-  /** A model without attention: its one vector. */
+  /** A model without attention: its single context vector. */
   function renderBottleneck() {
     const { operands } = response;
     const difference = Math.max(...operands.contexts.map((context) => maxDifference(context, operands.contexts[0])));
@@ -111,12 +111,12 @@ export function open() {
     set(patch);
   } } }, words);
 
-  /** What does not change with the step: how it looks, and the controls. */
+  /** Controls and the order of attention and state update; the same for every step. */
   function renderTop() {
     const { operands } = response;
     const button = (name, act, sign) => el("button", { type: "button", class: `step-${name}`, "aria-label": message(`step_${name}`),
       on: { click: act } }, sign);
-    range = slider(message("step_choose"), "target", { least: 1, most: steps() }, (i) => message("step_of", Math.min(i, steps()), steps()));
+    range = slider(message("step_choose"), "target", { min: 1, max: steps() }, (i) => message("step_of", Math.min(i, steps()), steps()));
     fill(top,
       el("p", { class: "step-order" }, message(operands.after ? "step_looks_after" : "step_looks_before")),
       el("div", { class: "step-said", role: "group", "aria-label": message("step_said") }),
@@ -125,7 +125,7 @@ export function open() {
       el("div", { class: "step-check" }));
   }
 
-  /** How wide each word's column is: all with numbers if there is room, else the chosen one. */
+  /** Column widths: all with numbers if they fit, else only the selected one. */
   function columns(step) {
     const beside = picture.clientWidth > 640 ? 208 : 0;
     const available = picture.clientWidth - beside - 4;
@@ -139,11 +139,11 @@ export function open() {
     const step = Math.min(state.target, steps()) - 1;
     const previous = computed;
     if (step + 1 !== state.target) set({ target: step + 1 }, { quiet: true });
-    if (previous !== computed) return; // the change has drawn it already
+    if (previous !== computed) return; // already rendered by the state change
     const { trace, operands } = response;
     const stepChanged = previous?.at !== step;
     computed = stepChanged ? { at: step, ...recomputeStep(operands, step) } : { ...previous };
-    range.follow();
+    range.sync();
     renderTokens(step);
     fill(top.querySelector(".step-check"), badge(computed.most, computed.size), el("span", { class: "quiet" },
       message("step_redone", computed.products.toLocaleString("en"))));
@@ -170,7 +170,7 @@ export function open() {
       top.querySelector(".badge").textContent));
   }
 
-  /** The chosen column is never out of sight. */
+  /** Scroll the selected column into view. */
   function scrollToWord(box) {
     const [word, header] = [box.querySelector(".flow-word.here"), box.querySelector(".flow-heads .flow-head")]
       .map((element) => element.getBoundingClientRect());
@@ -179,7 +179,7 @@ export function open() {
     else if (word.left < frame.left + header.width) box.scrollLeft -= frame.left + header.width - word.left;
   }
 
-  /** The translation, word by word; the one being made is marked. */
+  /** The target tokens; the current step is marked. */
   function renderTokens(step) {
     const row = top.querySelector(".step-said");
     const focused = row.contains(document.activeElement);
@@ -190,7 +190,7 @@ export function open() {
     row.scrollTop = row.children[step].offsetTop - row.clientHeight / 2;
   }
 
-  /** What the step leads to: the likeliest words. */
+  /** The most probable tokens after the step. */
   function renderPredictions(step, token) {
     const largest = step.top_tokens[0]?.[1] || 1;
     fill(under, el("h2", {}, message("step_then"), " ", text(token.text, languages().target)),
@@ -235,7 +235,7 @@ export function open() {
       else if (!computed) return;
       else if (changed.has("target") || changed.has("source")) render();
     },
-    taken: () => ({ picture: null, trace: response?.trace ?? null, table: computed && {
+    exportData: () => ({ picture: null, trace: response?.trace ?? null, table: computed && {
       values: ["e", "exp", "alpha"].map((row) => computed.page[row]), rows: ["e", "exp", "α"], columns: words() } }),
     close() {
       pause();

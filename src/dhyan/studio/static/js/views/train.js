@@ -1,4 +1,4 @@
-/** Training: the curves of a run, its attention at every checkpoint, and toys that learn at once. */
+/** Training view: curves of a run, attention at every checkpoint, and toy tasks to train. */
 
 import { el, fill } from "../dom.js";
 import { get, post, stream } from "../api.js";
@@ -75,7 +75,7 @@ export function open() {
     }
   }
 
-  /** The run the address names; else one in training, the model that is asked, or the first. */
+  /** Select the run of the URL, else a toy in training, the selected model, or the first run. */
   function selectRun() {
     const requested = runs.find((run) => run.name === state.run);
     if (state.run && !requested) showStatus(message("train_gone", state.run));
@@ -94,7 +94,7 @@ export function open() {
       group(message("train_toys"), runs.filter((run) => run.toy)));
   }
 
-  /** Hear a run from its first line on, until it has ended. */
+  /** Stream the events of a run from the first one until it ends. */
   async function followRun(run) {
     stop.abort();
     stop = new AbortController();
@@ -143,7 +143,7 @@ export function open() {
     return progressBox;
   }
 
-  /** How a toy's training came out, and where to go with it. */
+  /** Outcome of a toy's training, with a link. */
   function outcome(status) {
     if (status.state === "failed") return [el("span", { class: "problem" }, message("train_failed", currentRun.name, status.error))];
     const words = status.state === "done" ? message("train_done", currentRun.name, status.step) : message("train_cancelled", currentRun.name, status.step);
@@ -191,7 +191,7 @@ export function open() {
       else if (["text", "unit", "specials"].some((key) => changed.has(key)) && currentRun) probeView.setRun(currentRun);
       else if (["checkpoint", "scale"].some((key) => changed.has(key))) probeView.render();
     },
-    taken() {
+    exportData() {
       const probed = probeView.current();
       return { picture: probeView.picture(), trace: probed?.trace ?? null,
         table: probed && { values: probed.values, rows: probed.rows.map((row) => row.text), columns: probed.columns.map((column) => column.text) } };
@@ -204,7 +204,7 @@ export function open() {
   };
 }
 
-/** A run with the languages of its model; one in training when the page finds it is news at its end. */
+/** Add the languages of the model; a toy still in training is announced when it ends. */
 function withLanguages(run) {
   const modelCard = card(run.name);
   return { ...run, fresh: run.toy && run.progress.state === "running",

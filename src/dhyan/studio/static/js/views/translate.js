@@ -1,4 +1,4 @@
-/** Translate and align: words as they come, and where each of them looked. */
+/** Translate view: streamed translation and its attention map. */
 
 import { el, fill } from "../dom.js";
 import { controls, list, segments, toggle } from "../controls.js";
@@ -26,7 +26,7 @@ export const lesson = {
     "प्रायः अंग्रेज़ी क्रिया या उसकी सहायक क्रिया को: अंग्रेज़ी ने जो आरंभ में कहा, हिंदी अंत में कहती है। उस पंक्ति पर जाकर देखिए।"],
 };
 
-const PACE = 1100; // milliseconds a step is shown while it plays
+const PACE = 1100; // milliseconds per step while playing
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
 export function open() {
@@ -40,7 +40,7 @@ export function open() {
   const node = el("section", { class: "translate", "aria-labelledby": "view-title" },
     el("header", { class: "translate-head" }, el("h1", { id: "view-title" }, message("translate_title")), tabs), bar, notice, pair.node, board, more);
   let [trace, view, display, playing] = [null, null, null, 0];
-  let selectedBy = ""; // what was chosen last: a "row", a "column", nothing yet
+  let selectedBy = ""; // last selection: "row", "column", or "" before the first
   let stop = new AbortController();
   let choosers = [];
 
@@ -75,7 +75,7 @@ export function open() {
     }
   }
 
-  /** The strongest link of the whole map, special tokens apart. */
+  /** Summary with the largest weight of the map, without special tokens. */
   function summary() {
     const rows = view.rows.map((row, index) => index).filter((index) => !view.rows[index].special && /[\p{L}\p{N}]/u.test(view.rows[index].text));
     const best = rows.map((row) => [row, ...strongest(view.values[row].map((value, index) => (view.columns[index].special ? -1 : value)))])
@@ -106,10 +106,10 @@ export function open() {
     showSelection();
   }
 
-  /** The controls; made anew only where a model has other layers and heads. */
+  /** Controls; rebuilt only when the numbers of layers and heads change. */
   function renderControls() {
     const shape = `${view.layers} ${view.tables.length} ${modelCard().target_language} ${state.display}`;
-    if (bar.dataset.shape === shape) return choosers.forEach((control) => control.follow());
+    if (bar.dataset.shape === shape) return choosers.forEach((control) => control.sync());
     bar.dataset.shape = shape;
     const many = view.tables.length > 1;
     const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
@@ -124,7 +124,7 @@ export function open() {
       toggle(message("specials"), "specials"), state.display === "map" && toggle(message("translate_numbers"), "numbers"),
       modelCard().target_language === "hi" && toggle(message("translate_latin"), "transliterate"),
     ].filter(Boolean);
-    tabs.follow(); // they stand in the head and are not made anew
+    tabs.sync(); // in the header, not rebuilt
     return fill(bar, controls(...choosers.filter((control) => control !== tabs), player()));
   }
 
@@ -154,16 +154,16 @@ export function open() {
 
   const table = () => asTable(view, (row) => choose(row, null));
 
-  /** A row, a column or both are chosen: the address has them from now on. */
+  /** Select a row, a column or a cell, and store it in the URL. */
   function choose(row, column) {
     if (!view) return;
     selectedBy = row === null ? "column" : "row";
     set({ target: (row ?? selection()[0]) + 1, source: (column ?? selection()[1]) + 1 }, { quiet: true });
     showSelection();
-    display.move?.(selection(), { focus: false, tell: false });
+    display.move?.(selection(), { focus: false, announce: false });
   }
 
-  /** Only looked at: nothing is chosen, and a row that is held stays. */
+  /** Show a row or column under the pointer without selecting it; a pinned row stays. */
   function preview(row, column) {
     if (!view) return;
     if (row === null && column === null) showSelection();
@@ -171,7 +171,7 @@ export function open() {
     else if (row !== null && column !== null) announce(cellWords(row, column), false);
   }
 
-  /** What the address says is looked at. */
+  /** Show the selection of the URL. */
   function showSelection() {
     if (!view || !trace) return;
     const [row, column] = selection();
@@ -179,7 +179,7 @@ export function open() {
     else if (selectedBy === "column") describe(null, column, true);
     else describe(row, column, true);
     if (!state.pinned && !selectedBy) announce(summary(), true);
-    display.hold?.(state.pinned ? state.pinned - 1 : null);
+    display.pin?.(state.pinned ? state.pinned - 1 : null);
   }
 
   const cellWords = (row, column) => [
@@ -206,7 +206,7 @@ export function open() {
     return message("translate_use", view.columns[column].text, view.rows[row].text, formatNumber(value), formatNumber(weights.reduce((a, b) => a + b, 0), 2));
   }
 
-  /** Readers hear what is chosen, not what the pointer passes. */
+  /** Screen readers announce selections, not hovering. */
   function announce(text, announced) {
     live.setAttribute("aria-live", announced ? "polite" : "off");
     live.textContent = text;
@@ -220,7 +220,7 @@ export function open() {
     else set({ view: "step", ...position });
   }
 
-  /** How many rows are the reader's own choice. */
+  /** Number of rows that belong to the forced prefix. */
   function forcedRows() {
     if (!state.prefix) return 0;
     let length = 0;
@@ -279,10 +279,10 @@ export function open() {
       else if (RENDER_KEYS.some((key) => changed.has(key))) render();
       else if (["target", "source", "pinned"].some((key) => changed.has(key))) {
         showSelection();
-        if (view) display?.move?.(selection(), { focus: false, tell: false });
+        if (view) display?.move?.(selection(), { focus: false, announce: false });
       }
     },
-    taken: () => ({ trace, picture: picture.querySelector("svg"),
+    exportData: () => ({ trace, picture: picture.querySelector("svg"),
       table: view && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
     close() {
       stop.abort();

@@ -1,4 +1,4 @@
-/** What stands below two maps: their difference, or why there is none, and the words of the sentence. */
+/** Difference map, or the reason there is none, and the table by source word. */
 
 import { el } from "../../dom.js";
 import { draw } from "../../heatmap.js";
@@ -6,7 +6,7 @@ import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 import { pairLabel, sourceUsage } from "./match_tokens.js";
 
-/** The map of differences, if the two have the same places. */
+/** The difference map B − A, if both have the same shape. */
 export function difference(a, b, match, options) {
   const head = el("h2", {}, message("compare_delta"));
   if (!match.values) {
@@ -30,7 +30,7 @@ export function difference(a, b, match, options) {
 
 const percent = (share) => `${formatNumber(100 * share, share < 0.0995 ? 1 : 0)} %`;
 
-/** The same sentence in two translations: where each of its words went. */
+/** Table by source word: the target word that attends to it most, in A and B. */
 export function sourceTable(a, b) {
   const [left, right] = [sourceUsage(a), sourceUsage(b)];
   const word = (view, use) => [el("span", { lang: view.rows[use.row].lang }, view.rows[use.row].text), " ",
@@ -51,7 +51,7 @@ export function sourceTable(a, b) {
           el("td", {}, changeBar(right[index].share - left[index].share))))))));
 }
 
-/** A bar to the left or to the right, and its number. */
+/** A signed bar with its number. */
 function changeBar(difference) {
   const width = `${Math.min(50, Math.abs(difference) * 200)}%`;
   const bar = el("span", { class: `lean ${difference < 0 ? "less" : "more"}`, "aria-hidden": "true" },

@@ -1,12 +1,12 @@
-/** Which words of two translations belong together, and how far apart their weights are. */
+/** Alignment of the tokens of two attention views, and the distance of their weights. */
 
 import { sum } from "../../numbers.js";
 
 const same = (left, right) => left.length === right.length && left.every((word, index) => word.text === right[index].text);
 
 /**
- * For every word of a line its partner in another, or null: by place where both are equally long,
- * otherwise by the longest run of words that both have.
+ * For every token its partner in the other sequence, or null: by position where the lengths are equal,
+ * otherwise by the longest common subsequence.
  */
 export function alignTokens(left, right) {
   if (left.length === right.length) return left.map((_, index) => index);
@@ -28,7 +28,7 @@ export function alignTokens(left, right) {
   return matches;
 }
 
-/** Two ways of seeing, matched: partners both ways, and the difference where there is one. */
+/** Match two attention views: partners in both directions, and the difference where shapes agree. */
 export function matchTokens(a, b) {
   const rows = [alignTokens(a.rows, b.rows), alignTokens(b.rows, a.rows)];
   const columns = [alignTokens(a.columns, b.columns), alignTokens(b.columns, a.columns)];
@@ -39,10 +39,10 @@ export function matchTokens(a, b) {
   return { rows, columns, sameTarget, sameSource, values, distances };
 }
 
-/** A label for two words in one place. */
+/** Label for two tokens at one position. */
 export const pairLabel = (left, right) => (left.text === right.text ? left : { ...left, text: `${left.text} / ${right.text}`, under: undefined });
 
-/** What each word of the sentence was used for most, and its share of all weights. */
+/** For each source word, the row that attends to it most and its share of the total weight. */
 export function sourceUsage(view) {
   const total = sum(view.sums);
   return view.columns.map((_, column) => {

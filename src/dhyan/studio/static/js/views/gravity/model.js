@@ -1,9 +1,9 @@
-/** The words of the sentence in a trained encoder: their embeddings, and what its layers make of them. */
+/** PCA of a trained encoder: embeddings and the states after each layer. */
 
 import { el, fill } from "../../dom.js";
 import { post } from "../../api.js";
 import { controls, slider } from "../../controls.js";
-import { plane } from "../../scatter_plot.js";
+import { scatterPlot } from "../../scatter_plot.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set } from "../../state.js";
 import { addMessages, message } from "../../messages.js";
@@ -32,7 +32,7 @@ addMessages({
 const DEFAULT_SENTENCE = "The bank of the river is far.";
 
 export function modelPlane() {
-  const layers = slider(message("gravity_upto"), "gravity_layers", { least: 1, most: 8 });
+  const layers = slider(message("gravity_upto"), "gravity_layers", { min: 1, max: 8 });
   const layerControls = controls(layers);
   const container = el("div", {});
   const node = el("div", {}, layerControls, container);
@@ -63,12 +63,12 @@ export function modelPlane() {
     if (shared) {
       layers.querySelector("input").max = String(response.stages.length - 1);
       set({ gravity_layers: Math.min(state.gravity_layers, response.stages.length - 1) }, { quiet: true });
-      layers.follow();
+      layers.sync();
     }
     fill(container, ...(shared ? sharedPlane() : separatePlanes()));
   }
 
-  /** One plane for all layers. */
+  /** One plane with shared axes for all layers. */
   function sharedPlane() {
     const last = Math.min(state.gravity_layers, response.stages.length - 1);
     const [first, end] = [response.stages[0], response.stages[last]];
@@ -76,7 +76,7 @@ export function modelPlane() {
       at: first.positions[index], trail: response.stages.slice(1, last + 1).map((stage) => stage.positions[index]), tone: tone(word),
       label: message("gravity_word", word, ...numbers(first.positions[index]), last, ...numbers(end.positions[index])) }));
     const label = message("gravity_map", state.text || DEFAULT_SENTENCE, last);
-    pictures = [plane({ label, stars, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
+    pictures = [scatterPlot({ label, stars, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
     const sorted = response.words.map((word, index) => [word, response.distances[index]]).sort((a, b) => b[1] - a[1]);
     const furthest = last === response.stages.length - 1
       && message("gravity_furthest", sorted[0][0], formatNumber(sorted[0][1], 1), sorted.at(-1)[0], formatNumber(sorted.at(-1)[1], 1));
@@ -84,10 +84,10 @@ export function modelPlane() {
       furthest && el("p", {}, furthest)];
   }
 
-  /** Embeddings and states, each by themselves. */
+  /** Separate planes of embeddings and states. */
   function separatePlanes() {
     const titles = [message("gravity_embeddings"), message("gravity_states")];
-    pictures = response.stages.map((stage, number) => plane({ label: titles[number], axes: ["PC 1", "PC 2"],
+    pictures = response.stages.map((stage, number) => scatterPlot({ label: titles[number], axes: ["PC 1", "PC 2"],
       stars: response.words.map((word, index) => ({ id: String(index), text: word, lang: card()?.source_language, at: stage.positions[index],
         tone: tone(word), label: message("gravity_alone", word, ...numbers(stage.positions[index])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
     return [el("p", {}, message("gravity_recurrent")), el("div", { class: "gravity-two" }, ...response.stages.map((stage, number) =>
@@ -95,7 +95,7 @@ export function modelPlane() {
         message("gravity_share", ...stage.explained_variance.map((share) => formatNumber(100 * share, 0)))))))];
   }
 
-  /** The same word has the same colour wherever it stands. */
+  /** Equal words have the same colour. */
   const tone = (word) => (response.words.indexOf(word) % 6) + 1;
 
   load();
@@ -105,7 +105,7 @@ export function modelPlane() {
       if (changed.has("text") || changed.has("model")) load();
       else if (changed.has("gravity_layers")) render();
     },
-    taken: () => ({ picture: pictures.at(-1) ?? null, trace: null, table: response && { columns: ["PC 1", "PC 2"], rows: response.words,
+    exportData: () => ({ picture: pictures.at(-1) ?? null, trace: null, table: response && { columns: ["PC 1", "PC 2"], rows: response.words,
       values: response.stages[response.axes === "shared" ? Math.min(state.gravity_layers, response.stages.length - 1) : 1].positions } }),
     close: () => stop.abort(),
   };

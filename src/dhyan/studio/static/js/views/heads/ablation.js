@@ -1,11 +1,11 @@
-/** A head switched off: the translation with it and without it, and what each word loses. */
+/** Result of a head ablation: diff of the translations and change of the log-probabilities. */
 
 import { el, text } from "../../dom.js";
 import { formatNumber, sum } from "../../numbers.js";
 import { formatChange, formatNats } from "./statistics.js";
 import { message } from "../../messages.js";
 
-const LITTLE = 0.05; // nats: a twentieth more or less likely is much the same
+const LITTLE = 0.05; // nats: smaller changes count as equal
 
 /**
  * @param {{words: [string, string][], logprobs: number[], ablated_logprobs: number[], score: number}} result
@@ -20,7 +20,7 @@ export function difference(result, trace, lang) {
     table(result, trace, lang));
 }
 
-/** A word that stays, goes or comes: by sign and line as well as by colour. */
+/** A kept, removed or added word, marked by sign and line as well as colour. */
 function diffWord(word, kind) {
   if (kind === "same") return el("span", {}, word);
   const [tag, sign, key] = kind === "removed" ? ["del", "−", "heads_gone"] : ["ins", "+", "heads_new"];
@@ -28,7 +28,7 @@ function diffWord(word, kind) {
     el("span", { class: "unseen" }, `${message(key)}: `), word);
 }
 
-/** What the first translation loses or gains without the head. */
+/** Change of the log-probability of the original translation. */
 export function likelihood(result) {
   const [before, after] = [sum(result.logprobs), sum(result.ablated_logprobs)];
   const difference = after - before;
@@ -39,7 +39,7 @@ export function likelihood(result) {
   return message("heads_less", ...values, ratio < 10 ? formatNumber(ratio, 1) : Math.round(ratio).toLocaleString("en"));
 }
 
-/** Log-probabilities by word: those of its pieces together. */
+/** Log-probabilities by word, summed over its tokens. */
 function table(result, trace, lang) {
   const { words, tokens } = trace.target;
   const rows = words.map((word, number) => {

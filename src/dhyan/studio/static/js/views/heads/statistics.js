@@ -1,12 +1,12 @@
-/** What one head's table of weights is like, in a few numbers. */
+/** Statistics of a head's attention weights. */
 
 import { entropy, formatNumber, sum } from "../../numbers.js";
 
-/** The badges, in the order in which they stand on a tile. */
+/** Statistics in the order shown on a tile. */
 export const STATISTICS = ["entropy", "diagonal", "previous", "first", "missed"];
 
-const SMALL = 0.005; // nats: what is less is written with its power of ten,
-const NONE = 5e-7; // and what is less than this as nothing
+const SMALL = 0.005; // nats: smaller values are written with an exponent
+const NONE = 5e-7; // smaller values are written as 0.00
 
 /** Nats, small ones as 3e−4. */
 export function formatNats(value) {
@@ -15,19 +15,19 @@ export function formatNats(value) {
   return size < SMALL ? value.toExponential(0).replaceAll("-", "−") : formatNumber(value, 2);
 }
 
-/** A change of them, with its sign. */
+/** A change in nats, with its sign. */
 export const formatChange = (value) => `${value >= NONE ? "+" : ""}${formatNats(value)}`;
 
-/** A badge's number: bits and nats with a point, shares without their 0. */
+/** Format a statistic: bits, nats, or a weight without leading 0. */
 export const formatStatistic = (key, value) => (key === "missed" ? formatChange(value)
   : formatNumber(value, 2, { weight: key !== "entropy" }));
 
 const mean = (values) => (values.length ? sum(values) / values.length : 0);
 
 /**
- * All badges of a table whose rows sum to one. A share is a mean over the rows that have such a
- * place: the first row has none before it, and a long translation outruns a short sentence.
- * @param {number[][]} table @param {number | null} missed what the translation loses without it
+ * Statistics of a matrix whose rows sum to one. Diagonal and previous are means over the rows that have such a
+ * position: the first row has no previous one, and a translation may be longer than its source.
+ * @param {number[][]} table @param {number | null} missed change of log-probability without the head
  */
 export function headStatistics(table, missed) {
   const width = table[0].length;
@@ -40,7 +40,7 @@ export function headStatistics(table, missed) {
   };
 }
 
-/** Heads by a badge: the largest first; those whose loss costs most first. */
+/** Sort heads by a statistic, largest first; by importance, most important first. */
 export function sortHeads(heads, key) {
   if (!key) return heads;
   const worth = (head) => (key === "missed" ? -(head.badges.missed ?? 0) : head.badges[key]);

@@ -1,25 +1,25 @@
-/** Every head as a small picture with its badges: a button that enlarges it. */
+/** Gallery of head thumbnails with statistics; each is a button that enlarges it. */
 
 import { el, fill } from "../../dom.js";
 import { thumbnail, arrowKeyNavigation } from "../../thumbnails.js";
 import { message } from "../../messages.js";
 import { STATISTICS, sortHeads, formatStatistic } from "./statistics.js";
 
-const LEAST = 0.1; // nats: where less is missed, bars stay short
+const LEAST = 0.1; // nats: smallest full scale of the importance bars
 
 /**
  * @typedef {object} Tile
  * @property {number} layer counted from 1
  * @property {string} head its number, or "avg", "max"
  * @property {string} name
- * @property {string} [short] its name where the layer stands above it
- * @property {number[][]} values as they are shown
+ * @property {string} [short] name below a layer heading
+ * @property {number[][]} values displayed weights
  * @property {boolean[][]} [hidden]
  * @property {Record<string, number | null>} badges
  * @property {boolean} summary
  */
 
-/** A box of tiles; `show(tiles, order, chosen)` fills it. @param {(tile: Tile) => void} choose */
+/** The gallery; `show(tiles, {order, scale})` fills it. @param {(tile: Tile) => void} choose */
 export function tileGallery(choose) {
   const node = el("div", { class: "heads-tiles", role: "group", "aria-label": message("heads_tiles") });
   const setTabStop = arrowKeyNavigation(node);
@@ -41,7 +41,7 @@ export function tileGallery(choose) {
     node.querySelector(`[data-at="${focused}"]`)?.focus();
   }
 
-  /** Which one is enlarged. */
+  /** Mark the enlarged tile. */
   function mark(layer, head) {
     const id = `${layer}-${head}`;
     let selected;
@@ -72,7 +72,7 @@ function button(tile, { scale, order, most: largest, widest, choose }) {
       el("span", { class: "heads-bar", style: { width: `${Math.round(100 * statistic.share)}%` } })))));
 }
 
-/** What each badge means. */
+/** Definitions of the statistics. */
 export function definitions(withMissed) {
   const keys = STATISTICS.filter((key) => key !== "missed" || withMissed);
   return el("div", { class: "heads-legend" },

@@ -1,4 +1,4 @@
-/** The worst and the best sentences of a group of lengths, model by model. */
+/** The worst and best sentences of a bucket, by model. */
 
 import { el } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
@@ -6,7 +6,7 @@ import { state, set, address } from "../../state.js";
 import { message } from "../../messages.js";
 import { card } from "../../header.js";
 
-/** Cards of all models for a group; `results` are what the server measured. */
+/** Cards of all models for a bucket. */
 export function sentenceCards(results, minWords, toneOf) {
   const cards = results.map((result) => {
     const bucket = result.buckets.find((bucket) => bucket.min_words === minWords);
@@ -45,13 +45,13 @@ function item(model, sentence) {
         } } }, `${message("length_open")} →`)));
 }
 
-/** Words, those that the other sentence does not share underlined. */
+/** Words, with unmatched ones underlined. */
 function markWords(words, matched, name) {
   const matchedSet = new Set(matched);
   return words.flatMap((word, index) => [matchedSet.has(index) ? word : el("span", { class: name }, word), " "]);
 }
 
-/** The places of the longest sequence of words that two sentences share. */
+/** Index pairs of the longest common subsequence of two word sequences. */
 function longestCommonSubsequence(left, right) {
   const lengths = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
   for (let a = left.length - 1; a >= 0; a--) {

@@ -1,4 +1,4 @@
-/** The leak test: a word to change, and a table of what moves where. */
+/** Leak test: form to change a token, and a table of output changes by position. */
 
 import { el, fill, text } from "../../dom.js";
 import { formatNumber, vector } from "../../numbers.js";
@@ -7,7 +7,7 @@ import { message } from "../../messages.js";
 
 const formatExact = (value) => (value === 0 ? "0.0" : value < 0.001 ? value.toExponential(1).replace("-", "−") : formatNumber(value, 3));
 
-/** Where the word is chosen; `follow` takes up the words of a translation, `offer` what was found. */
+/** The form; `setTokens` lists the positions, `showSuggestions` the words of a response. */
 export function leakForm(lang) {
   const positionSelect = el("select", { id: "mask-place", lang, on: { change: () =>
     set({ position: Number(positionSelect.value), word: "" }, { quiet: true }) } });
@@ -46,7 +46,7 @@ export function leakForm(lang) {
   return { node, setTokens, showSuggestions };
 }
 
-/** Whether anything before the changed word moved, in words. */
+/** Whether any output before the changed token changed. */
 export function verdict(response) {
   const earlier = vector(response.max_change).slice(0, response.position);
   const largest = Math.max(...earlier);
@@ -54,7 +54,7 @@ export function verdict(response) {
   return { tight: true, words: message(earlier.length === 1 ? "mask_tight_one" : "mask_tight", earlier.length) };
 }
 
-/** What moved, place by place, and the verdict. */
+/** Output changes by position, and the verdict. */
 export function leakTable(response, lang) {
   const values = vector(response.max_change);
   const largest = Math.max(...values, 1e-9);
@@ -73,7 +73,7 @@ export function leakTable(response, lang) {
   ];
 }
 
-/** The places before the change, or those from it on, under a line of their own. */
+/** The positions before the change, or from it on. */
 function positionGroup(response, values, largest, first, last, lang) {
   const earlier = first === 0;
   const rows = values.slice(first, last).map((value, index) => {

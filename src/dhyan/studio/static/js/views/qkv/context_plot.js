@@ -1,13 +1,13 @@
-/** Values and mixtures of two numbers each, drawn as points: a mixture lies between the values. */
+/** Plot of two-dimensional values and context vectors; a context lies in the convex hull of the values. */
 
 import { fill, svg } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 
 const [WIDE, TALL, EDGE] = [460, 300, 54];
-const LINE = 16; // between words that would stand on one another
+const LINE = 16; // distance between overlapping labels
 
-/** The picture; `show()` draws it anew. @param {{toy: {words: string[]}, result: {values: number[][], context: number[][]}}} session */
+/** The plot; `show()` redraws it. @param {{toy: {words: string[]}, result: {values: number[][], context: number[][]}}} session */
 export function contextPlot(session) {
   const node = svg("svg", { class: "plane", viewBox: `0 0 ${WIDE} ${TALL}`, width: WIDE, height: TALL, role: "img" });
 
@@ -37,17 +37,17 @@ export function contextPlot(session) {
 const line = (kind, [x1, y1], [x2, y2]) => svg("line", { class: kind, x1, y1, x2, y2 });
 const dot = (kind, [cx, cy], r) => svg("circle", { class: kind, cx, cy, r });
 
-/** From numbers to places: one measure for both directions, all points inside. */
+/** Map from values to pixels with the same scale on both axes. */
 function scales(points) {
   const [xs, ys] = [0, 1].map((axis) => points.map((point) => point[axis]));
   const middle = [xs, ys].map((values) => (Math.min(...values) + Math.max(...values)) / 2);
   const spread = [xs, ys].map((values) => Math.max(...values) - Math.min(...values));
   const fitted = Math.min((WIDE - 2 * EDGE) / (spread[0] || 1e-9), (TALL - 2 * EDGE) / (spread[1] || 1e-9));
-  const factor = Math.min(fitted, WIDE); // points that are all but one stay in the middle
+  const factor = Math.min(fitted, WIDE); // nearly equal points stay in the middle
   return ([x, y]) => [WIDE / 2 + (x - middle[0]) * factor, TALL / 2 - (y - middle[1]) * factor];
 }
 
-/** Where a word can be read: below or over its point, past the words that stand there already. */
+/** Label position below or above a point that avoids other labels. */
 function labelPosition([x, y], labels, kind) {
   const step = kind === "below" ? LINE : -LINE;
   let labelY = y + (kind === "below" ? 20 : -12);

@@ -1,4 +1,4 @@
-/** One head of a trained Transformer: chosen here, fetched with all it multiplies, done again. */
+/** One head of a trained Transformer: fetched with its operands and recomputed. */
 
 import { el, fill } from "../../dom.js";
 import { post } from "../../api.js";
@@ -18,7 +18,7 @@ import { presets } from "./toy.js";
 
 const attends = (card) => card?.encoder === "transformer" || card?.decoder === "transformer";
 
-/** The head of the state. */
+/** View of the selected head. */
 export function openModel() {
   const chooserBox = el("div");
   const overall = el("div", { class: "overall" });
@@ -27,7 +27,7 @@ export function openModel() {
   const node = el("div", { class: "trained" }, chooserBox, overall, picture, stages);
   let stop = new AbortController();
   let trace = null;
-  let headResult = null; // what is chosen, and its head as the model and as the page have it
+  let headResult = null; // role, layer, head, the model's operands and the recomputed values
   let map = null;
   let expanded = false;
 
@@ -56,7 +56,7 @@ export function openModel() {
     return null;
   }
 
-  /** For a model without heads: where to go instead. */
+  /** Notice for a model without heads, with links. */
   function renderUnsupported() {
     const other = models().find(attends);
     renderEmpty(el("div", { class: "card" },
@@ -91,7 +91,7 @@ export function openModel() {
     renderStages();
   }
 
-  /** The word that asks and the one looked at, from 0 and within the sentence. */
+  /** Selected query and key positions, from 0, clamped to the sentence. */
   function selectedCell() {
     const [queryTokens, keyTokens] = sides(trace, headResult.role);
     return [Math.min(state.target, queryTokens.tokens.length) - 1, Math.min(state.source, keyTokens.tokens.length) - 1];
@@ -150,11 +150,11 @@ export function openModel() {
         render();
       } else if (headResult && (changed.has("target") || changed.has("source"))) {
         chooserBox.querySelector("[data-key=target]").value = String(selectedCell()[0] + 1);
-        map.move(selectedCell(), { focus: false, tell: false });
+        map.move(selectedCell(), { focus: false, announce: false });
         renderStages();
       }
     },
-    taken: () => ({ trace, picture: picture.querySelector("svg"), table: headResult && { values: headResult.computed.weights,
+    exportData: () => ({ trace, picture: picture.querySelector("svg"), table: headResult && { values: headResult.computed.weights,
       rows: labels()[0].map((token) => token.text), columns: labels()[1].map((token) => token.text) } }),
     close() {
       stop.abort();
@@ -163,7 +163,7 @@ export function openModel() {
   };
 }
 
-/** The attention, layer and head of the state as this model has them. */
+/** Role, layer and head of the state, clamped to the model. */
 function selectedHead(trace) {
   const role = [state.role, "cross", "encoder_self"].find((role) => role && blocksOf(trace, role).length);
   const block = blockAt(trace, role, state.layer || Infinity);

@@ -1,10 +1,10 @@
-/** The stages of one head for one word that asks, every number from the model or computed again. */
+/** The stages of one head for one query token; every number is the model's or recomputed. */
 
 import { el } from "../../dom.js";
 import { openSum } from "../../arithmetic.js";
-import { first, matrix, places } from "../../matrix.js";
+import { firstIndices, matrix, indices } from "../../matrix.js";
 import { formatNumber } from "../../numbers.js";
-import { brief, tiles } from "../../vector_strips.js";
+import { formatBrief, tiles } from "../../vector_strips.js";
 import { set } from "../../state.js";
 import { message } from "../../messages.js";
 import { withBias, agreementBadge, equation, stage, sumLine } from "./stage.js";
@@ -15,30 +15,30 @@ const columnOf = (table, column) => table.map((line) => line[column]);
 const formatWeight = (value) => (value === 0 ? "0" : formatNumber(value, 3, { weight: true }));
 
 /**
- * @typedef {object} Shown
- * @property {ReturnType<typeof import("./recompute.js").unpacked>} head as the model has it
- * @property {ReturnType<typeof import("./recompute.js").redone>} again as the page has it
- * @property {number} i who asks @property {number} j who is looked at, both from 0
- * @property {{text: string, lang: string}[]} asking @property {{text: string, lang: string}[]} seen
- * @property {number} number of the head @property {boolean} cross @property {boolean} many
+ * @typedef {object} HeadStep
+ * @property {ReturnType<typeof import("./recompute.js").unpackHead>} head the model's values
+ * @property {ReturnType<typeof import("./recompute.js").recomputeHead>} computed the page's values
+ * @property {number} i query position @property {number} j key position, both from 0
+ * @property {{text: string, lang: string}[]} queryTokens @property {{text: string, lang: string}[]} keyTokens
+ * @property {number} number of the head @property {boolean} cross @property {boolean} expanded
  */
 
-/** @param {Shown} step */
+/** @param {HeadStep} step */
 export function modelStages(step) {
   const { head, computed, i, j, queryTokens, keyTokens } = step;
   const { numbers, words } = step.expanded ? MANY : FEW;
   const queryToken = queryTokens[i];
-  const tokens = (count) => first(count, words, j);
-  const few = (count, start = 0) => first(count, numbers, start);
+  const tokens = (count) => firstIndices(count, words, j);
+  const few = (count, start = 0) => firstIndices(count, numbers, start);
 
-  /** A part of a matrix as large as there is room for. */
-  function part(values, name, about, { rows, columns, down = places(values.length), across = few(values[0].length),
-    write = brief, tint = "signed", ...more } = {}) {
+  /** The visible part of a matrix. */
+  function part(values, name, about, { rows, columns, down = indices(values.length), across = few(values[0].length),
+    write = formatBrief, tint = "signed", ...more } = {}) {
     return matrix({ values: () => values, name, about: message(about), write, tint, rows: rows && (() => rows),
       columns: columns && (() => columns), window: [down, across], ...more });
   }
 
-  /** An equation whose result can be pointed at: what it is made of lights up and is written below. */
+  /** An equation with a selectable result: its operands are highlighted and its arithmetic is shown below. */
   function interactiveEquation({ parts, sign = "=", result, light, line, at: start, gap }) {
     const arithmetic = el("p", { class: "work number" });
     const resultMatrix = result((row, column) => {
@@ -52,7 +52,7 @@ export function modelStages(step) {
     return [equation(...parts, sign, resultMatrix), arithmetic, gap && el("p", { class: "verdict" }, agreementBadge(...gap))];
   }
 
-  /** left · right + bias, with every product to be seen. */
+  /** left · right + bias; every cell opens its sum of products. */
   function product({ left, right, bias, result, terms, title, value, model, symbols, names, at: start, gap }) {
     const plus = (column) => bias && [{ symbol: "b", value: bias.values[column] }];
     const sum = (row, column) => ({ title: title(row, column), terms: terms(row, column), symbols, names,
@@ -73,7 +73,7 @@ export function modelStages(step) {
 
   const biasOf = (values, name) => ({ values, node: part([values], name, "qkv_m_b") });
 
-  /** x W + b for one word that asks, or for all that are seen. */
+  /** x W + b for the query token, or for all key tokens. */
   function projection({ letter, layer, key, role, x, rows, down, alone = false, at: start }) {
     const upper = letter.toUpperCase();
     const title = (row, column) => message("qkv_number", message(role, rows[row].text), column + 1);

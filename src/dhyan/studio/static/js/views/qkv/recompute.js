@@ -1,19 +1,19 @@
-/** Attention done again in the page, from the operands it shows. */
+/** Scaled dot-product attention recomputed on the page. */
 
-import { add, maxDifference, matmul, rows, scaled, softmax, sum, transpose, vector } from "../../numbers.js";
-import { mostOf } from "../../vector_strips.js";
+import { add, maxDifference, matmul, rows, scaleVector, softmax, sum, transpose, vector } from "../../numbers.js";
+import { maxAbs } from "../../vector_strips.js";
 
-/** Scores, mask, weights and mixtures of any queries, keys and values. */
+/** Scores, mask, weights and context of queries, keys and values. */
 export function attend({ queries, keys, values, scale, visible }) {
   const scores = matmul(queries, transpose(keys));
-  const divided = scores.map((line) => scaled(line, 1 / scale));
+  const divided = scores.map((line) => scaleVector(line, 1 / scale));
   const mask = visible.map((line) => line.map((visible) => (visible ? 0 : -Infinity)));
   const masked = divided.map((line, row) => add(line, mask[row]));
   const weights = masked.map(softmax);
   return { scores, divided, mask, masked, weights, context: matmul(weights, values) };
 }
 
-/** Everything between the words of a toy and their mixtures. @param {import("./toy_state.js").Toy} toy */
+/** All stages of a toy. @param {import("./toy_state.js").Toy} toy */
 export function computeToy(toy) {
   const [queries, keys, values] = [toy.q, toy.k, toy.v].map((map) => matmul(toy.x, map));
   const [scoreQueries, scoreKeys] = toy.swapped ? [keys, queries] : [queries, keys];
@@ -29,7 +29,7 @@ export function computeToy(toy) {
 
 const project = (x, { weight, bias }) => matmul(x, weight).map((line) => add(line, bias));
 
-/** A head as the server sends it, in rows of numbers. */
+/** Unpack a head from the server's response. */
 export function unpackHead(response) {
   const projection = (packed) => ({ weight: rows(packed.weight), bias: vector(packed.bias) });
   const tables = { queryInputs: "query_inputs", memoryInputs: "memory_inputs", queries: "queries", keys: "keys",
@@ -41,8 +41,8 @@ export function unpackHead(response) {
 }
 
 /**
- * A head done again from its words' vectors and its matrices alone, and for each stage how far it is
- * from what the model has, and the largest number there. The other heads come in where all are joined, as the model has them.
+ * Recompute a head from its inputs and parameters; `gaps` has for each stage the largest difference
+ * from the model and the largest magnitude. The contexts of the other heads are the model's.
  */
 export function recomputeHead(head, number) {
   const queries = project(head.queryInputs, head.query);
@@ -56,6 +56,6 @@ export function recomputeHead(head, number) {
     scores: [attention.scores, head.scores], weights: [attention.weights, head.weights],
     context: [attention.context, head.context], layerOutput: [outputs, head.layerOutput] };
   const gaps = Object.fromEntries(Object.entries(pairs).map(([name, [computed, model]]) =>
-    [name, [maxDifference(computed, model), mostOf(...model)]]));
+    [name, [maxDifference(computed, model), maxAbs(...model)]]));
   return { queries, keys, values, ...attention, concatenated, layerOutput: outputs, gaps };
 }

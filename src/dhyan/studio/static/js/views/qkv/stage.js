@@ -1,25 +1,25 @@
-/** A stage of the computation: a heading, an equation of matrices, and one of its sums in a line. */
+/** A stage of the computation: heading, matrix equation, and one sum in a line. */
 
 import { el, indexed } from "../../dom.js";
 import { formatNumber, formatTiny } from "../../numbers.js";
 import { message } from "../../messages.js";
 import { formula } from "../../matrix.js";
 
-const WRITTEN = 4; // products written out in a line
-const SINGLE = 1e-5; // what rounding to single precision may leave, of the largest number
+const WRITTEN = 4; // largest number of products in a line
+const SINGLE = 1e-5; // rounding error of single precision, relative to the largest number
 
-/** Whether two computations differ by rounding alone, as a badge. @param {number} gap @param {number} largest the largest number */
+/** Badge: whether two computations agree within rounding. @param {number} gap @param {number} largest the largest number */
 export function agreementBadge(gap, largest) {
   const same = gap <= SINGLE * Math.max(1, largest);
   const key = gap === 0 ? "sum_exact" : same ? "sum_agrees" : "sum_differs";
   return badge(same, message(key, formatTiny(gap)));
 }
 
-/** A badge that is not told by its colour alone. */
+/** A badge with a sign as well as a colour. */
 export const badge = (same, words) => el("span", { class: `badge ${same ? "same" : "other"}` },
   el("span", { "aria-hidden": "true" }, same ? "✓ " : "≠ "), words);
 
-/** A card with its number in the order of things. @param {{number, title: string, rule?: string, text?: string}} about */
+/** A numbered card. @param {{number, title: string, rule?: string, text?: string}} about */
 export function stage({ number, title, rule, text }, ...children) {
   return el("section", { class: "stage", "data-stage": number, "aria-labelledby": `stage-${number}` },
     el("header", {}, el("h2", { id: `stage-${number}` }, el("span", { class: "stage-number" }, String(number)), el("span", {}, ...indexed(title))),
@@ -27,23 +27,23 @@ export function stage({ number, title, rule, text }, ...children) {
     text && el("p", { class: "quiet" }, ...indexed(text)), ...children);
 }
 
-/** Matrices and the signs between them; a sign stays with what follows it. @param {...(Node | string)} parts */
+/** Matrices and operators; an operator stays with the matrix after it. @param {...(Node | string)} parts */
 export const equation = (...parts) => el("div", { class: "equation" }, ...parts.flatMap((part, index) => {
   if (typeof part === "string") return [];
   const before = parts[index - 1];
   return typeof before === "string" ? el("div", { class: "term" }, el("span", { class: "sign" }, before), part) : part;
 }));
 
-/** A matrix with another added to each of its columns' sums, written under it. */
+/** A weight matrix with its bias below. */
 export const withBias = (upper, lower) => el("div", { class: "above" }, upper,
   el("div", { class: "term" }, el("span", { class: "sign" }, "+"), lower));
 
-/** A switch of a stage. */
+/** Toggle button of a stage. */
 export const switchButton = (key, words, on, act) => el("button", { type: "button", class: "switch", "data-switch": key,
   "aria-pressed": on, on: { click: act } }, ...indexed(words));
 
 /**
- * A sum of products in one line: 1 · 2 + 3 · 4 = 14; of many the first few are written.
+ * A sum of products in one line: 1 · 2 + 3 · 4 = 14; a long one is truncated.
  * @param {string} name @param {number[][]} terms @param {string} result
  */
 export function sumLine(name, terms, result, { plus = null, write = formatShort } = {}) {
@@ -56,7 +56,7 @@ export function sumLine(name, terms, result, { plus = null, write = formatShort 
 
 const bracketed = (words, at) => (at && words.startsWith("−") ? `(${words})` : words);
 
-/** A number as exactly as a line has room for. */
+/** A number with at most three decimals. */
 export const formatShort = (value) => {
   const digits = [0, 1, 2].find((count) => Math.abs(Number(value.toFixed(count)) - value) < 1e-9) ?? 3;
   return formatNumber(value, digits);

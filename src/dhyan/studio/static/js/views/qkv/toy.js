@@ -1,4 +1,4 @@
-/** A toy: a few words, small matrices, every number of them one's own. */
+/** Toy attention: a few words and small editable matrices. */
 
 import { el, fill, indexed } from "../../dom.js";
 import { post } from "../../api.js";
@@ -7,20 +7,20 @@ import { maxDifference, formatTiny } from "../../numbers.js";
 import { state, set } from "../../state.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
-import { mostOf } from "../../vector_strips.js";
+import { maxAbs } from "../../vector_strips.js";
 import { badge, stage } from "./stage.js";
 import { toyStages } from "./toy_stages.js";
 import { computeToy } from "./recompute.js";
 import { MOST_WORDS, PRESETS, WIDEST, readToy, resizeToy, removeWord, encodeToy } from "./toy_state.js";
 
-const CLOSE = 1e-9; // of the largest number: both sides compute in double precision
+const CLOSE = 1e-9; // relative to the largest number: both sides compute in double precision
 
-/** Buttons for the toys of the ladder. */
+/** Buttons of the preset toys. */
 export const presets = (selected) => el("div", { class: "presets", role: "group", "aria-label": message("qkv_presets") },
   ...Object.keys(PRESETS).map((name) => el("button", { type: "button", "data-toy": name, "aria-pressed": selected === name,
     on: { click: () => set({ toy: name }) } }, message(`qkv_${name}`))));
 
-/** The toy of the state; what is edited goes to the address at once. */
+/** The toy of the state; edits are stored in the URL at once. */
 export function openToy() {
   const node = el("div", { class: "toy" });
   const session = { toy: null, result: null, digits: null, edited, flip };
@@ -37,7 +37,7 @@ export function openToy() {
     fill(verdict);
   }
 
-  /** A number or a word was changed: everything follows where it stands. */
+  /** A number or a word changed: update in place. */
   function edited() {
     recompute();
     stages.show();
@@ -45,7 +45,7 @@ export function openToy() {
     set({ toy: encoded }, { quiet: true });
   }
 
-  /** There is another number of rows or columns, or a stage more: all is drawn anew. */
+  /** The shape or the set of stages changed: rebuild. */
   function build(focus = "") {
     recompute();
     stages = toyStages(session);
@@ -107,7 +107,7 @@ export function openToy() {
         scaled: toy.scaled, causal: toy.causal, swapped: toy.swapped }, stop.signal);
       if (checkedToy !== encoded) return;
       const gaps = [maxDifference(result.weights, response.weights), maxDifference(result.outputs, response.outputs)];
-      const same = Math.max(...gaps) <= CLOSE * Math.max(1, mostOf(...result.outputs));
+      const same = Math.max(...gaps) <= CLOSE * Math.max(1, maxAbs(...result.outputs));
       fill(verdict, badge(same, message("qkv_checked", ...gaps.map((gap) => (gap ? formatTiny(gap) : message("qkv_zero"))))));
     } catch (error) {
       showStatus(error);
@@ -128,7 +128,7 @@ export function openToy() {
     update(changed) {
       if (changed.has("toy") && state.toy !== encoded) loadToy();
     },
-    taken: () => ({ picture: node.querySelector("svg.plane"), trace: null,
+    exportData: () => ({ picture: node.querySelector("svg.plane"), trace: null,
       table: { values: session.result.weights, rows: session.toy.words, columns: session.toy.words } }),
     close: () => stop.abort(),
   };
@@ -137,7 +137,7 @@ export function openToy() {
 const diagonal = (height, width) =>
   Array.from({ length: height }, (_, row) => Array.from({ length: width }, (_, column) => Number(row === column)));
 
-/** As few digits as are exact; else three, or four where a weight would lose too many of them. */
+/** Digits per matrix: the fewest that are exact, else three, or four where a weight is below 0.1. */
 function digitsOf(toy, result) {
   const rough = result.weights.flat().some((weight) => weight > 0 && weight < 0.1) ? 4 : 3;
   const digitsFor = (table) => {

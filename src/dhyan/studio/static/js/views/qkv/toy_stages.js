@@ -1,4 +1,4 @@
-/** The stages of a toy, from its words to their mixtures; numbers follow in place as one edits. */
+/** The stages of a toy from embeddings to context vectors, updated in place. */
 
 import { el } from "../../dom.js";
 import { matrixEditor } from "../../matrix_editor.js";
@@ -22,7 +22,7 @@ export function toyStages(session) {
   const words = () => session.toy.words.map((text) => ({ text }));
   const write = (name, weight = false) => (value) => (value === 0 ? "0" : formatNumber(value, session.digits[name], { weight }));
 
-  /** A matrix of what was found. */
+  /** A matrix of the result. */
   function result(key, name, about, more = {}) {
     const resultMatrix = matrix({ values: () => session.result[key], rows: words, name, about: message(about),
       write: write(key, key === "weights" || key === "zeroed"), ...more });
@@ -30,8 +30,8 @@ export function toyStages(session) {
     return resultMatrix;
   }
 
-  /** A line under an equation that follows the cell one looks at. */
-  function follow(parts, line) {
+  /** The arithmetic of the selected cell, below an equation. */
+  function withArithmetic(parts, line) {
     const arithmetic = el("p", { class: "work number" });
     let cell = [0, 0];
     const touch = (...position) => {
@@ -49,14 +49,14 @@ export function toyStages(session) {
     output().light({ row, column });
   } });
 
-  /** What a number of the right matrix is multiplied with, and what it goes into. */
+  /** Highlight the operands and results of a cell of the right matrix. */
   function highlightUses(left, right, resultMatrix, row, column) {
     left.light({ column: row });
     right.light({ row, column });
     resultMatrix.light({ column });
   }
 
-  /** X · W = …, the matrix W to be edited. */
+  /** X · W = … with an editable W. */
   function projection(letter, key, role) {
     const upper = letter.toUpperCase();
     const terms = (row, column) => session.toy.x[row].map((value, index) => [value, session.toy[letter][index][column]]);
@@ -64,7 +64,7 @@ export function toyStages(session) {
     const editor = matrixEditor({ name: `W_${letter}`, about: message(`qkv_m_W${letter}`), values: session.toy[letter],
       change: (row, column, value) => { session.toy[letter][row][column] = value; session.edited(); },
       touch: (row, column) => highlightUses(x, editor, resultMatrix, row, column) });
-    const { arithmetic, touch } = follow(product(() => x, () => editor, () => resultMatrix),
+    const { arithmetic, touch } = withArithmetic(product(() => x, () => editor, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), write(key)(session.result[key][row][column])));
     const x = inputMatrix();
     const resultMatrix = result(key, upper, `qkv_m_${upper}`, { touch, open: (row, column) => openSum({ title: title(row, column),
@@ -88,7 +88,7 @@ export function toyStages(session) {
     const names = swapped ? ["K", "Q"] : ["Q", "K"];
     const terms = (row, column) => session.result.scoreQueries[row].map((value, index) => [value, session.result.scoreKeys[column][index]]);
     const title = (row, column) => message("qkv_score_of", session.toy.words[row], session.toy.words[column]);
-    const { arithmetic, touch } = follow(product(() => left, () => right, () => resultMatrix),
+    const { arithmetic, touch } = withArithmetic(product(() => left, () => right, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), write("scores")(session.result.scores[row][column])));
     const left = result("scoreQueries", names[0], `qkv_m_${names[0]}`);
     const right = matrix({ values: () => session.result.scoreKeys[0].map((_, index) => columnOf(session.result.scoreKeys, index)), columns: words,
@@ -112,7 +112,7 @@ export function toyStages(session) {
     const about = { number: 4, title: message("qkv_divide"), rule: "S / √d_k" };
     if (!session.toy.scaled) return stage({ ...about, text: message("qkv_undivided") }, flip);
     const title = (row, column) => message("qkv_score_of", session.toy.words[row], session.toy.words[column]);
-    const { arithmetic, touch } = follow(cellwise(() => left, () => resultMatrix), (row, column) => `${title(row, column)} = ${
+    const { arithmetic, touch } = withArithmetic(cellwise(() => left, () => resultMatrix), (row, column) => `${title(row, column)} = ${
       write("scores")(session.result.scores[row][column])} ÷ √${width} = ${write("divided")(session.result.divided[row][column])}`);
     const left = result("scores", "S", "qkv_m_S", { columns: words, tint: "signed" });
     const resultMatrix = result("divided", "S / √d_k", "qkv_m_D", { columns: words, touch, tint: "signed",
@@ -137,7 +137,7 @@ export function toyStages(session) {
   function weights() {
     const title = (row, column) => message("qkv_weight_of", session.toy.words[row], session.toy.words[column]);
     const exponentials = (row) => session.result.masked[row].map((score) => Math.exp(score - Math.max(...session.result.masked[row])));
-    const { arithmetic, touch } = follow(() => ({ light: (row, column) => {
+    const { arithmetic, touch } = withArithmetic(() => ({ light: (row, column) => {
       left.light({ row });
       resultMatrix.light({ row, column });
     } }), (row, column) => `${title(row, column)} = e^(${formatNumber(session.result.masked[row][column], session.digits.masked)}) ÷ Σ e^s = ${
@@ -176,7 +176,7 @@ export function toyStages(session) {
   function mixed() {
     const terms = (row, column) => session.result.weights[row].map((weight, index) => [weight, session.result.values[index][column]]);
     const title = (row, column) => message("qkv_mixed_of", session.toy.words[row], column + 1);
-    const { arithmetic, touch } = follow(product(() => left, () => right, () => resultMatrix),
+    const { arithmetic, touch } = withArithmetic(product(() => left, () => right, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), write("context")(session.result.context[row][column])));
     const left = result("weights", "A", "qkv_m_A", { columns: words, tint: "weights" });
     const right = result("values", "V", "qkv_m_V");
@@ -198,7 +198,7 @@ export function toyStages(session) {
     const editor = matrixEditor({ name: "W_O", about: message("qkv_m_Wo"), values: session.toy.o,
       change: (row, column, value) => { session.toy.o[row][column] = value; session.edited(); },
       touch: (row, column) => highlightUses(left, editor, resultMatrix, row, column) });
-    const { arithmetic, touch } = follow(product(() => left, () => editor, () => resultMatrix),
+    const { arithmetic, touch } = withArithmetic(product(() => left, () => editor, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), write("outputs")(session.result.outputs[row][column])));
     const left = result("context", "Z", "qkv_m_Z");
     const resultMatrix = result("outputs", "Y", "qkv_m_Y", { touch, open: (row, column) => openSum({ title: title(row, column),

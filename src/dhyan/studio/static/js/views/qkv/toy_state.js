@@ -1,13 +1,13 @@
 /**
- * A toy as a value: words, their vectors, the matrices and the switches; written for the address as
+ * State of a toy: words, embeddings, matrices and switches; encoded in the URL as
  *
  *   words The cat sat*x 1_0_1_0 0_1_0_1 1_1_1_1*q I*k I*v I*causal
  *
- * with rows between spaces, numbers between underscores, and I for ones on the diagonal. A toy of
- * the ladder that was not changed is written by its name.
+ * with rows separated by spaces, numbers by underscores, and I for the identity. An unchanged
+ * preset is encoded by its name.
  */
 
-import { numberOf, rounded, wordOf } from "../../matrix_editor.js";
+import { numberOf, roundValue, wordOf } from "../../matrix_editor.js";
 
 export const MOST_WORDS = 8;
 export const WIDEST = 8;
@@ -16,13 +16,13 @@ export const WIDEST = 8;
 
 const unit = (height, width = height) =>
   Array.from({ length: height }, (_, row) => Array.from({ length: width }, (_, column) => Number(row === column)));
-const logs = (table) => table.map((line) => line.map((prob) => rounded(Math.log(prob))));
+const logs = (table) => table.map((line) => line.map((prob) => roundValue(Math.log(prob))));
 const defaults = { o: null, scaled: true, causal: false, swapped: false };
 const bank = { ...defaults, words: ["money", "bank"], x: [[2, 7], [9, 3]],
   q: [[2, 1], [1, 2]], k: [[3, 4], [5, 1]], v: [[4, 1], [2, 1]] };
 const tenth = { ...bank, x: [[0.2, 0.7], [0.9, 0.3]] };
 
-/** The toys of the ladder, by name. @type {Record<string, Toy>} */
+/** Preset toys by name. @type {Record<string, Toy>} */
 export const PRESETS = {
   cat: { ...defaults, words: ["The", "cat", "sat"], x: [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 1, 1]],
     q: unit(4), k: unit(4), v: unit(4) },
@@ -36,7 +36,7 @@ export const PRESETS = {
 
 const copyToy = (toy) => structuredClone(toy);
 
-/** The toy for the address. @param {Toy} toy */
+/** Encode a toy for the URL. @param {Toy} toy */
 export function encodeToy(toy) {
   const text = serialize(toy);
   return Object.keys(PRESETS).find((name) => serialize(PRESETS[name]) === text) ?? text;
@@ -44,7 +44,7 @@ export function encodeToy(toy) {
 
 function serialize(toy) {
   const table = (table) => (same(table, unit(table.length, table[0].length)) ? `I${sizes(table)}` :
-    table.map((line) => line.map((value) => String(rounded(value) + 0)).join("_")).join(" "));
+    table.map((line) => line.map((value) => String(roundValue(value) + 0)).join("_")).join(" "));
   const sizes = (table) => (table.length === table[0].length ? "" : `${table.length}_${table[0].length}`);
   return [`words ${toy.words.join(" ")}`,
     ...["x", "q", "k", "v", "o"].filter((name) => toy[name]).map((name) => `${name} ${table(toy[name])}`),
@@ -55,7 +55,7 @@ function serialize(toy) {
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * The toy of an address, and what of it had to be corrected (names of its parts).
+ * Decode a toy, with the names of the parts that had to be corrected.
  * @param {string} text @returns {{toy: Toy, corrected: string[]}}
  */
 export function readToy(text) {
@@ -89,13 +89,13 @@ export function readToy(text) {
   return { toy, corrected: [...corrected] };
 }
 
-/** How wide a written table is; I alone is as wide as it is high. */
+/** Width of an encoded matrix; I alone is square. */
 function lengthOf(rows, square) {
   if (!rows?.length || rows[0] === "I") return square;
   return /^I\d+_\d+$/.test(rows[0]) ? Number(rows[0].split("_")[1]) : rows[0].split("_").length;
 }
 
-/** A written table at the size it must have; what is missing is 0, or 1 on the diagonal. */
+/** Decode a matrix at a given size; missing entries are 0, or 1 on the diagonal. */
 function tableOf(rows, height, width) {
   const base = unit(height, width);
   if (!rows?.length) return { values: base, complete: false };
@@ -108,7 +108,7 @@ function tableOf(rows, height, width) {
   return { values, complete };
 }
 
-/** The toy with another number of words or of dimensions; what stays keeps its numbers. */
+/** Resize a toy; remaining entries keep their values. */
 export function resizeToy(toy, { words = toy.words.length, dx = toy.x[0].length, dk = toy.q[0].length,
   dv = toy.v[0].length }) {
   const resizeTable = (table, height, width) => (table ? unit(height, width).map((line, row) =>
@@ -120,7 +120,7 @@ export function resizeToy(toy, { words = toy.words.length, dx = toy.x[0].length,
   return next;
 }
 
-/** Without the word at a place. */
+/** Remove a word. */
 export function removeWord(toy, position) {
   const keep = (_, at) => at !== position;
   return { ...copyToy(toy), words: toy.words.filter(keep), x: toy.x.filter(keep) };

@@ -1,4 +1,4 @@
-/** Random queries and keys, and what their scores come to; the same from the same seed. */
+/** Random queries and keys, and statistics of their scores; deterministic by seed. */
 
 export const WIDEST = 1024;
 export const WIDTHS = Array.from({ length: 10 }, (_, index) => 2 ** (index + 1));
@@ -6,7 +6,7 @@ export const MOST_KEYS = 64;
 export const QUERIES = 400; // for the means over the softmax
 export const PAIRS = 2000; // for the variance
 
-/** Numbers from the standard normal distribution: Marsaglia's polar method over mulberry32. */
+/** Standard normal generator: Marsaglia's polar method over mulberry32. */
 function normals(seed) {
   let counter = (Math.imul(seed, 0x9e3779b1) ^ 0x5bf03635) >>> 0;
   let spare = NaN;
@@ -34,7 +34,7 @@ function normals(seed) {
   };
 }
 
-/** What `make` gave for the last few things it was asked. */
+/** Memoize a function for the most recent arguments. */
 function memoize(compute, capacity = 4) {
   const cache = new Map();
   return (...args) => {
@@ -45,7 +45,7 @@ function memoize(compute, capacity = 4) {
   };
 }
 
-/** The variance of q·k for every width; a pair of width d is the beginning of one of width 1024. */
+/** The variance of q·k for every width; a pair of width d is a prefix of one of width 1024. */
 export const variances = memoize((seed) => {
   const next = normals(seed);
   const sums = WIDTHS.map(() => [0, 0]);
@@ -65,9 +65,9 @@ export const variances = memoize((seed) => {
 });
 
 /**
- * Squared lengths of the beginnings of random queries, and a normal number for each of their keys.
- * Of a query q, the score of a random key is normal with deviation |q|: so |q| times such a number
- * is its score, and the keys themselves need not be drawn.
+ * Squared norms of the prefixes of random queries, and a standard normal number per key.
+ * The score of a random key is normal with standard deviation |q|: |q| times such a number
+ * is its score, so the keys are not sampled.
  */
 const queries = memoize((seed) => {
   const next = normals(seed + 1e6);
@@ -105,7 +105,7 @@ export const means = memoize((seed, width, count, scaled) => {
   return { largest: largest / QUERIES, through: through / QUERIES };
 }, 4 * WIDTHS.length);
 
-/** The scores of one query with `count` keys, all of them drawn number by number, the largest first. */
+/** Scores of one query with `count` sampled keys, largest first. */
 export function scores(seed, width, count) {
   const next = normals(seed + 2e6);
   const query = Array.from({ length: width }, next);

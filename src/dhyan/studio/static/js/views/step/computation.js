@@ -1,21 +1,21 @@
-/** The step as a picture that flows downwards: from the state that asks, over every word, to c. */
+/** Grid of the computation from top to bottom: decoder state, scores, weights, context. */
 
 import { el, svg } from "../../dom.js";
-import { weight as paint, signed, ink } from "../../colors.js";
+import { weightColor, signedColor, textColor } from "../../colors.js";
 import { agreement } from "../../arithmetic.js";
 import { norm, formatNumber, sum, formatTiny } from "../../numbers.js";
-import { strip, tiles, mostOf } from "../../vector_strips.js";
+import { strip, tiles, maxAbs } from "../../vector_strips.js";
 import { message } from "../../messages.js";
 import { formula } from "./formulas.js";
 import { isSingle, isVector, rowName, openCell } from "./sums.js";
 import { rowsOf } from "./recompute.js";
 
-export const ROOMY = 116; // pixels of a column with numbers in its vectors
-export const NARROW = 58; // and of one without
+export const ROOMY = 116; // width in pixels of a column with numbers in its vectors
+export const NARROW = 58; // width of a column without
 
 /**
- * @param {object} step found, done, words, about, source (language), at (word), columns (pixels
- *   each word has), full (rows shown whole), choose(word), turn(row)
+ * @param {object} step operands, computed, words, about, source (language), at (word), columns (pixels
+ *   per word), full (expanded rows), choose(word), turn(row)
  */
 export function computationGrid(step) {
   const groups = rowsOf(step.operands);
@@ -36,7 +36,7 @@ export function computationGrid(step) {
   return grid;
 }
 
-/** The words of the sentence, each with its weight as a bar. */
+/** Header row: source words with their weights as bars. */
 function heads(step) {
   const { computed: { page }, words, source, at } = step;
   return el("div", { class: "flow-row flow-heads", role: "row" },
@@ -44,7 +44,7 @@ function heads(step) {
     ...words.map((word, j) => el("div", { class: `flow-word${j === at ? " here" : ""}${roomy(step, j) ? "" : " narrow"}`, role: "columnheader" },
       el("button", { type: "button", "aria-pressed": j === at, on: { click: () => step.choose(j) } },
         el("span", { class: "flow-bar", "aria-hidden": "true",
-          style: { "--share": page.alpha[j], "--tint": paint(Math.max(0.25, page.alpha[j])) } }),
+          style: { "--share": page.alpha[j], "--tint": weightColor(Math.max(0.25, page.alpha[j])) } }),
         el("span", { class: "number quiet" }, String(j + 1)), el("span", { lang: source, title: word }, word)))));
 }
 
@@ -58,10 +58,10 @@ function head(step, row) {
     el("div", { class: "flow-foot" }, check(computed, row), !isSingle(row) && width > 8 && expandButton(step, row, width)));
 }
 
-/** How far a row is from the model's own, in a few letters; the whole sentence is its title. */
+/** Difference of a row from the model's values; the full sentence is its tooltip. */
 function check({ differences, sizes }, row) {
   if (differences[row] === undefined) return null;
-  const share = row === "exp"; // of its largest: it may be of any size
+  const share = row === "exp"; // relative to the largest: exp has any magnitude
   const difference = share ? differences[row] / sizes[row] : differences[row];
   const { same, words } = agreement(difference, share ? 1 : sizes[row]);
   const description = share ? message("step_share", words) : words;
@@ -73,23 +73,23 @@ const expandButton = (step, row, width) => el("button", { type: "button", class:
   "aria-label": `${rowName(row, step.about)}: ${step.full.has(row) ? message("strip_few", 8) : message("strip_all", width)}`,
   on: { click: () => step.turn(row) } }, step.full.has(row) ? message("strip_few", 8) : message("strip_all", width));
 
-/** A row that is one vector. */
+/** A row with one vector for the whole step. */
 function singleRow(step, row) {
   return el("div", { class: `flow-row flow-one row-${row}`, role: "row", "data-name": row }, head(step, row),
     el("div", { class: "flow-whole", role: "gridcell" }, strip({ label: "", values: step.computed.page[row],
       about: rowName(row, step.about), open: (index) => openCell(step, row, 0, index) })));
 }
 
-/** A row with a cell for every word. */
+/** A row with one cell per source word. */
 function wordRow(step, row) {
   const values = step.computed.page[row];
-  const largest = mostOf(...(isVector(row) ? values : [values]));
+  const largest = maxAbs(...(isVector(row) ? values : [values]));
   return el("div", { class: `flow-row row-${row}`, role: "row", "data-name": row }, head(step, row),
     ...values.map((value, j) => el("div", { class: `flow-cell${j === step.at ? " here" : ""}${roomy(step, j) ? "" : " narrow"}`, role: "gridcell" },
       (isVector(row) ? vectorCell : numberCell)(step, row, j, value, largest))));
 }
 
-/** Whether a word's column has room for numbers in its vectors. */
+/** Whether a column is wide enough for numbers. */
 const roomy = (step, j) => step.columns[j] >= ROOMY;
 
 function vectorCell(step, row, j, values, largest) {
@@ -106,11 +106,11 @@ function vectorCell(step, row, j, values, largest) {
 
 function numberCell(step, row, j, value, largest) {
   const hidden = step.computed.page.seen[j] === 0 && (row === "exp" || row === "alpha" || row === "seen");
-  const background = hidden ? null : row === "e" ? signed(value, largest) : row === "exp" ? null : paint(value);
+  const background = hidden ? null : row === "e" ? signedColor(value, largest) : row === "exp" ? null : weightColor(value);
   const digits = roomy(step, j) || row !== "e" ? 3 : 1;
   const formatted = row === "exp" ? formatPositive(value) : formatNumber(value, digits);
   return el("button", { type: "button", class: `flow-number${hidden ? " hidden" : ""}`, tabindex: -1, "data-word": j,
-    "data-name": row, "data-value": value, style: background ? { background, color: ink(background) } : {},
+    "data-name": row, "data-value": value, style: background ? { background, color: textColor(background) } : {},
     "aria-label": message("step_cell", rowName(row, step.about), step.words[j], hidden ? `${formatted}, ${message("step_hidden")}` : formatted),
     on: { click: () => openCell(step, row, j) } },
   el("span", { class: "number" }, formatted),
@@ -126,9 +126,9 @@ function formatPositive(value) {
 }
 
 const TALL = 44;
-const STRIP = 178; // pixels from its left end to the middle of a strip of eight
+const STRIP = 178; // pixels from the left end to the middle of a strip of eight
 
-/** Curves between every word's column and the one vector, whose strip begins at the left. */
+/** Curves between the word columns and a single vector at the left. */
 function connections(name, { columns }, attributes) {
   const width = sum(columns);
   const centre = Math.min(STRIP, width / 2);
@@ -143,16 +143,16 @@ function connections(name, { columns }, attributes) {
     el("div", { class: "flow-head" }), svg("svg", { width, height: TALL }, ...paths));
 }
 
-/** What asks comes to every word. */
+/** The query goes to every word. */
 const queryLines = (step) => connections("fan", step, () => ({ "stroke-width": 1.25, "stroke-opacity": 0.4 }));
 
-/** What every word gives comes together, as broad as its weight. */
+/** The weighted states are summed; line width shows the weight. */
 const contextLines = (step) => connections("funnel", step, (j) => {
   const share = step.computed.page.alpha[j];
   return { "stroke-width": (0.75 + 15 * share).toFixed(2), "stroke-opacity": (0.3 + 0.6 * share).toFixed(2) };
 });
 
-/** Arrow keys lead from cell to cell; one of them can be reached by Tab. */
+/** Arrow keys move between cells; one cell is the tab stop. */
 function bindArrowKeys(grid, step) {
   const cells = () => [...grid.querySelectorAll(".flow-row")].map((row) => [...row.querySelectorAll("[data-word]")])
     .filter((line) => line.length);

@@ -1,4 +1,4 @@
-/** The formulas of a step in MathML; s is the state that asks: before the step, or of it. */
+/** MathML of a step; the query s is the decoder state before the step, or after it (Luong). */
 
 import { math } from "../../dom.js";
 

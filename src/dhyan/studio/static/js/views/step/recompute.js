@@ -1,9 +1,9 @@
-/** One decoder step worked out again from its operands, beside the model's own numbers. */
+/** Recomputes a decoder step from its operands and compares it with the model. */
 
-import { mostOf } from "../../vector_strips.js";
-import { unpack, rows as table, vector, dot, add, softmax, scaled, maxDifference } from "../../numbers.js";
+import { maxAbs } from "../../vector_strips.js";
+import { unpack, rows as table, vector, dot, add, softmax, scaleVector, maxDifference } from "../../numbers.js";
 
-/** What the server packed, as lists: read once for all steps. */
+/** Unpack the server's response, once for all steps. */
 export function unpackSteps(response) {
   const layer = (packed) => packed && { weight: table(packed.weight), bias: packed.bias && vector(packed.bias) };
   const optional = (packed, as) => packed && as(packed);
@@ -19,7 +19,7 @@ export function unpackSteps(response) {
   };
 }
 
-/** A score that matches nothing has keys without numbers. */
+/** A location score uses no keys: they have width 0. */
 const keysOf = (packed) => (packed.shape[1] ? table(packed) : Array.from({ length: packed.shape[0] }, () => []));
 
 function cube(packed) {
@@ -35,7 +35,7 @@ export const linear = ({ weight, bias }, x) => {
   return bias ? add(output, bias) : output;
 };
 
-/** The rows of the computation, in the order they are worked out. */
+/** The rows of the computation in order. */
 export function rowsOf({ score, after, visibility }) {
   const window = visibility.some((line) => line.some((visible) => visible < 1));
   const query = { additive: ["s", "Ws"], location: ["s"] }[score] ?? ["s"];
@@ -46,9 +46,9 @@ export function rowsOf({ score, after, visibility }) {
 }
 
 /**
- * Everything about a step, counted from 0: `here` is worked out on the page from s, h and what
- * the model has learned, one row from the other; `model` is what the model had; `apart` is the
- * largest difference in each row, `sizes` its largest number.
+ * Recompute a step, counted from 0: `page` is computed from s, h and the parameters of
+ * the model, row by row; `model` has the model's values; `differences` has the
+ * largest difference of each row, `sizes` its largest magnitude.
  */
 export function recomputeStep(operands, step) {
   const page = {};
@@ -75,14 +75,14 @@ export function recomputeStep(operands, step) {
   page.seen = operands.visibility[step];
   const visible = (scores) => scores.map((score, j) => (page.seen[j] > 0 ? score : -Infinity));
   page.most = Math.max(...visible(page.e));
-  page.shift = page.most > 50 || page.most < -50 ? page.most : 0; // exp of more is no number to read
+  page.shift = page.most > 50 || page.most < -50 ? page.most : 0; // keeps exp readable
   const exponentials = (scores) => visible(scores).map((score) => Math.exp(score - page.shift));
   page.exp = exponentials(page.e);
   model.exp = exponentials(model.e);
   page.alpha = softmax(visible(page.e)).map((weight, j) => weight * page.seen[j]);
   model.alpha = operands.weights[step];
-  page.ah = page.h.map((state, j) => scaled(state, page.alpha[j]));
-  model.ah = page.h.map((state, j) => scaled(state, model.alpha[j]));
+  page.ah = page.h.map((state, j) => scaleVector(state, page.alpha[j]));
+  model.ah = page.h.map((state, j) => scaleVector(state, model.alpha[j]));
   page.c = page.ah.reduce(add);
   model.c = operands.contexts[step];
   if (operands.combine) {
@@ -91,8 +91,8 @@ export function recomputeStep(operands, step) {
   }
   const compared = Object.keys(model);
   const differences = Object.fromEntries(compared.map((row) => [row, difference(page[row], model[row])]));
-  const sizes = Object.fromEntries(compared.map((row) => [row, mostOf(model[row].flat())]));
-  const scaleFixed = compared.filter((row) => row !== "exp"); // which has a size of its own, and is told in shares
+  const sizes = Object.fromEntries(compared.map((row) => [row, maxAbs(model[row].flat())]));
+  const scaleFixed = compared.filter((row) => row !== "exp"); // exp is compared relative to its size
   return { page, model, differences, sizes, most: Math.max(...scaleFixed.map((row) => differences[row])),
     size: Math.max(...scaleFixed.map((row) => sizes[row])), products: products(operands) };
 }
@@ -107,11 +107,11 @@ function scores(operands, { s, h, tanh, Wh }) {
   }
 }
 
-/** The largest difference of a row; what is −∞ in both is the same. */
+/** The largest difference of a row; −∞ equals −∞. */
 const difference = (a, b) => (Array.isArray(a[0]) ? maxDifference(a, b)
   : Math.max(0, ...a.map((value, index) => (value === b[index] ? 0 : Math.abs(value - b[index])))));
 
-/** How many products a step takes on the page. */
+/** Number of multiplications of a step. */
 function products(operands) {
   const size = (layer) => (layer ? layer.weight.length * layer.weight[0].length : 0);
   const [length, width] = [operands.states.length, operands.states[0].length];

@@ -1,4 +1,4 @@
-/** What stands behind every cell of a step: its sum of products, ready for the dialog. */
+/** The sum of products of every cell, for the arithmetic dialog. */
 
 import { openSum, openVector } from "../../arithmetic.js";
 import { sum } from "../../numbers.js";
@@ -10,10 +10,10 @@ const SINGLE = new Set(["s", "Ws", "c", "tilde"]);
 const OPERANDS = new Set(["s", "h", "seen"]);
 
 export const isVector = (row) => VECTORS.has(row);
-/** Whether a row is one vector for the whole step, not one for every word. */
+/** Whether a row has one vector for the whole step instead of one per word. */
 export const isSingle = (row) => SINGLE.has(row);
 
-/** A row as plain letters, for titles and for those who hear the page. */
+/** Name of a row in plain text, for titles and screen readers. */
 export function rowName(row, { after }) {
   const s = after ? "sᵢ" : "sᵢ₋₁";
   return { s, Ws: `W ${s} + b`, h: "hⱼ", Uh: "U hⱼ", Wh: "W hⱼ", sum: `W ${s} + b + U hⱼ`, tanh: "tanh", e: "eᵢⱼ",
@@ -21,7 +21,7 @@ export function rowName(row, { after }) {
 }
 
 /**
- * Open the arithmetic of a cell: of a row, for a word (from 0), at a place of its vector (from 0).
+ * Open the arithmetic of a cell: row, word (from 0), index in its vector (from 0).
  * @param {{operands: any, computed: any, words: string[], about: any}} step
  */
 export function openCell(step, row, word = 0, index = 0) {

@@ -1,4 +1,4 @@
-/** A run's course as curves: the loss, and how good its translations are. */
+/** Training curves: loss and validation scores. */
 
 import { el } from "../../dom.js";
 import { chart } from "../../chart.js";
@@ -23,8 +23,8 @@ const MOST_POINTS = 300;
 const SCORES = { bleu: "BLEU", chrf: "chrF++" };
 
 /**
- * Both charts; `follow(events, steps, expected)` draws all that was told, and says so if nothing
- * is to be expected; `at(step)` marks a checkpoint.
+ * Both charts; `update(events, steps, expected)` draws the events, with a notice if none
+ * are expected; `markStep(step)` marks a checkpoint.
  * @param {(step: number) => void} choose called with the step of a point that is clicked
  */
 export function curves(choose) {
@@ -71,7 +71,7 @@ function lossOf(stepEvents, validationEvents, x) {
     summary: training.length ? message("train_loss_is", formatNumber(training[0].y, 2), formatNumber(training.at(-1).y, 2)) : "" };
 }
 
-/** A score that is nought throughout is of a task it cannot measure: BLEU of single words. */
+/** A score that is always 0 does not fit the task (BLEU of single words) and is not drawn. */
 function scoresOf(validationEvents, x) {
   const series = Object.entries(SCORES).map(([key, name], index) => ({ name, tone: index ? 4 : 3, dots: true,
     points: validationEvents.filter((event) => key in event.scores).map((event) => ({ x: event.step, y: event.scores[key] })) }))
@@ -81,7 +81,7 @@ function scoresOf(validationEvents, x) {
   return { label: message("train_scores"), x, y: { title: message("train_score"), from: 0, to: 100 }, series, summary };
 }
 
-/** So many points as can be told apart: means of neighbours, the first and last kept as they are. */
+/** Downsample by averaging neighbours; the first and last point are kept. */
 function downsample(points) {
   const groupSize = Math.ceil(points.length / MOST_POINTS);
   if (groupSize <= 1) return points;

@@ -1,4 +1,4 @@
-/** One sentence through a run's checkpoints: the strip, the map of the chosen one, and what it says. */
+/** Probe sentence by checkpoint: strip, attention map and translation. */
 
 import { el, fill, text } from "../../dom.js";
 import { post } from "../../api.js";
@@ -7,7 +7,7 @@ import { formatNumber } from "../../numbers.js";
 import { state, set } from "../../state.js";
 import { addMessages, message } from "../../messages.js";
 import { showStatus } from "../../status.js";
-import { blockAt, heads, merged, reduced } from "../../trace.js";
+import { blockAt, heads, mergeUnits, selectHead } from "../../trace.js";
 import { replayStrip, frames, sharpness } from "./replay.js";
 
 addMessages({
@@ -33,12 +33,12 @@ addMessages({
     "चरण {0} पर अवधान: हर पंक्ति अनुवाद का एक शब्द है, हर स्तंभ मूल वाक्य का एक शब्द"],
 });
 
-const PACE = 650; // milliseconds a checkpoint is shown when it plays
+const PACE = 650; // milliseconds per checkpoint while playing
 
 /**
- * `top` is the strip, `node` the map under it; `about(run)` begins with another run, `checkpoints(steps)` tells which there are now, `see()`
- * shows the state's, `close()` ends.
- * @param {(step: number) => void} onStep called with the step that is seen
+ * `top` is the strip, `node` the map; `setRun(run)` selects a run, `checkpoints(steps)` sets its checkpoints, `render()`
+ * shows the selected one, `close()` stops.
+ * @param {(step: number) => void} onStep called with the displayed step
  */
 export function probe(onStep) {
   const sentence = el("p", { class: "probe-sentence" });
@@ -52,7 +52,7 @@ export function probe(onStep) {
   const node = el("div", { class: "train-probe" }, words, picture, notes);
   let run = null;
   let steps = [];
-  let responses = new Map(); // step → what the server answered, and the table of weights
+  let responses = new Map(); // step → response and attention matrix
   let stop = new AbortController();
   let loading = false;
   let timer = 0;
@@ -85,7 +85,7 @@ export function probe(onStep) {
     loadProbes();
   }
 
-  /** Put the sentence to every checkpoint not looked at yet, the one that is seen first. */
+  /** Request the probe at every checkpoint without a response, the selected one first. */
   async function loadProbes() {
     if (loading) return;
     loading = true;
@@ -153,7 +153,7 @@ export function probe(onStep) {
   document.addEventListener("play", toggle);
   return {
     top, node, setRun, checkpoints, render,
-    /** The step nearest to another. */
+    /** The checkpoint nearest to a step. */
     nearestStep: (step) => steps.reduce((best, candidate) => (Math.abs(candidate - step) < Math.abs(best - step) ? candidate : best), steps[0]),
     choose,
     current: () => responses.get(selectedStep()) ?? null,
@@ -166,13 +166,13 @@ export function probe(onStep) {
   };
 }
 
-/** The languages of both sides: toys but one are in none. */
+/** Source and target language; only the Hindi toy has any. */
 const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] : run.languages ?? ["en", "hi"]);
 
-/** The last attention to the source as one table; a toy's tokens are as small as its task needs. */
+/** Cross-attention of the last layer, averaged over heads. */
 function table(trace, run) {
   const tables = heads(blockAt(trace, "cross", 99));
   const options = { unit: run.toy ? "token" : state.unit, specials: state.specials === "1" };
-  const { values, rows, columns } = merged(trace, "cross", reduced(tables, "avg"), options);
+  const { values, rows, columns } = mergeUnits(trace, "cross", selectHead(tables, "avg"), options);
   return { values, rows, columns, many: tables.length > 1 };
 }

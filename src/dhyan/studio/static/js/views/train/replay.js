@@ -1,7 +1,7 @@
-/** The attention to one sentence at every checkpoint: a strip of small maps to walk along. */
+/** Strip of attention thumbnails, one per checkpoint. */
 
 import { el, svg, fill } from "../../dom.js";
-import { weight } from "../../colors.js";
+import { weightColor } from "../../colors.js";
 import { formatNumber } from "../../numbers.js";
 import { addMessages, message } from "../../messages.js";
 
@@ -15,14 +15,14 @@ addMessages({
 const MOST_FRAMES = 15;
 const SIDE = 52;
 
-/** So many checkpoints as fit in the strip, evenly chosen, first and last among them. @param {number[]} steps */
+/** Evenly spaced checkpoints that fit in the strip, including the first and last. @param {number[]} steps */
 export function frames(steps) {
   if (steps.length <= MOST_FRAMES) return steps;
   return Array.from({ length: MOST_FRAMES }, (_, index) =>
     steps[Math.round((index * (steps.length - 1)) / (MOST_FRAMES - 1))]);
 }
 
-/** The mean of the largest weights of the rows. @param {number[][]} values */
+/** Mean of the largest weight per row. @param {number[][]} values */
 export const sharpness = (values) =>
   values.reduce((total, row) => total + Math.max(...row), 0) / values.length;
 
@@ -32,7 +32,7 @@ export function replayStrip(choose) {
     on: { keydown, pointermove } });
   let buttons = [];
 
-  /** A frame for each step; those not looked at yet are empty. @param {Map<number, number[][]>} valuesByStep */
+  /** A frame per step, empty until its response arrives. @param {Map<number, number[][]>} valuesByStep */
   function show(steps, valuesByStep, selected) {
     const focused = node.contains(document.activeElement);
     buttons = steps.map((step) => {
@@ -59,7 +59,7 @@ export function replayStrip(choose) {
     choose(Number(buttons[Math.min(Math.max(next, 0), buttons.length - 1)].dataset.step));
   }
 
-  /** Drawing the pointer along the strip runs through the training. */
+  /** Dragging along the strip selects checkpoints. */
   function pointermove(event) {
     const frame = event.buttons === 1 && event.target.closest(".frame");
     if (frame && frame.getAttribute("aria-checked") !== "true") choose(Number(frame.dataset.step));
@@ -67,7 +67,7 @@ export function replayStrip(choose) {
   return { node, show };
 }
 
-/** A map without words; dotted while it is not known. */
+/** A thumbnail map; dotted until its response arrives. */
 function frameMap(values) {
   if (!values) {
     return svg("svg", { class: "frame-map waiting", viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE,
@@ -76,5 +76,5 @@ function frameMap(values) {
   const [cellHeight, cellWidth] = [SIDE / values.length, SIDE / values[0].length];
   return svg("svg", { class: "frame-map", viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE,
     "aria-hidden": "true" }, ...values.flatMap((line, row) => line.map((value, column) => svg("rect", {
-    x: column * cellWidth, y: row * cellHeight, width: cellWidth + 0.3, height: cellHeight + 0.3, fill: weight(value) }))));
+    x: column * cellWidth, y: row * cellHeight, width: cellWidth + 0.3, height: cellHeight + 0.3, fill: weightColor(value) }))));
 }

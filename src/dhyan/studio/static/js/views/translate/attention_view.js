@@ -1,12 +1,12 @@
-/** What is seen of a trace: one table of weights, by words or tokens, with labels to draw. */
+/** The attention of a trace to show: one matrix of weights by word or token, with labels. */
 
-import { blockAt, blocksOf, groups, heads, reduced } from "../../trace.js";
+import { blockAt, blocksOf, groups, heads, selectHead } from "../../trace.js";
 import { entropy, sum } from "../../numbers.js";
 import { transliterate } from "../../transliterate.js";
 import { message } from "../../messages.js";
 
 const BYTE = /^⟨([0-9A-F]{2})⟩$/;
-const UNKNOWN = 3; // the id of words that are in no vocabulary
+const UNKNOWN = 3; // id of the unknown token
 
 /**
  * @param {object} trace
@@ -17,7 +17,7 @@ export function attentionView(trace, card, options) {
   const block = blockAt(trace, "cross", options.layer || 99);
   const tables = heads(block);
   const which = tables.length === 1 ? "1" : options.head || "avg";
-  const table = reduced(tables, which);
+  const table = selectHead(tables, which);
   const specials = options.specials === "1";
   const rows = units(trace.target, options.unit, specials, card.target_language ?? "hi", options.transliterate === "1");
   const columns = units(trace.source, options.unit, specials, card.source_language ?? "en", false);
@@ -32,12 +32,12 @@ export function attentionView(trace, card, options) {
     unknown: columns.some((column) => column.faint) };
 }
 
-/** The mean over who asks of the sum over who is given. */
+/** Weight of a unit: mean over its target tokens of the sum over the source tokens. */
 const share = (table, rows, columns) => sum(rows.map((row) => sum(columns.map((index) => table[row][index])))) / rows.length;
 
 function units(side, unit, specials, lang, latin) {
   const selected = groups(side, unit, specials);
-  const unitGroups = selected.length ? selected : groups(side, unit); // where nothing else was said
+  const unitGroups = selected.length ? selected : groups(side, unit); // only special tokens
   return (unit === "token" ? mergeBytes(unitGroups) : unitGroups).map((group) => {
     const first = side.tokens[group.tokens[0]];
     const faint = first.id === UNKNOWN && !/^<.*>$/.test(group.text);
@@ -50,13 +50,13 @@ function units(side, unit, specials, lang, latin) {
   });
 }
 
-/** The bytes of one letter as one unit. */
+/** Merge the byte tokens of one character into one unit. */
 function mergeBytes(groups) {
   const merged = [];
   for (const group of groups) {
     const previous = merged.at(-1);
     const byte = BYTE.exec(group.text);
-    const continues = byte && (parseInt(byte[1], 16) & 0xc0) === 0x80; // as UTF-8 has it
+    const continues = byte && (parseInt(byte[1], 16) & 0xc0) === 0x80; // UTF-8 continuation byte
     const joins = continues && previous?.bytes && previous.tokens.at(-1) === group.tokens[0] - 1;
     if (joins) {
       previous.bytes.push(byte[1]);
@@ -69,15 +69,15 @@ function mergeBytes(groups) {
   return merged;
 }
 
-/** The largest weight of a line: its place and value. */
+/** Index and value of the largest weight. */
 export const strongest = (weights) => weights.reduce((best, value, index) => (value > best[1] ? [index, value] : best), [0, -1]);
 
-/** Places in the order of their weights, largest first. */
+/** [index, weight] pairs, largest weight first. */
 export const ranked = (weights) => weights.map((value, index) => [index, value]).sort((a, b) => b[1] - a[1]);
 
-/** The tokens a cell stands for, the strongest of them, counted from 1. */
+/** The pair of tokens with the largest weight in a cell, counted from 1. */
 export function tokensOf(view, trace, row, column) {
-  const table = reduced(view.tables, view.which);
+  const table = selectHead(view.tables, view.which);
   let best = [view.rows[row].tokens[0], view.columns[column].tokens[0]];
   for (const targetToken of view.rows[row].tokens) {
     for (const sourceToken of view.columns[column].tokens) {
@@ -87,14 +87,14 @@ export function tokensOf(view, trace, row, column) {
   return best.map((index) => index + 1);
 }
 
-/** The head, counted from 1, that gives a cell most. */
+/** The head, counted from 1, with the largest weight in a cell. */
 export function headOf(view, row, column) {
   if (Number(view.which) >= 1) return view.which;
   const weights = view.tables.map((table) => share(table, view.rows[row].tokens, view.columns[column].tokens));
   return String(strongest(weights)[0] + 1);
 }
 
-/** A place in one unit as the place in another that holds the same token. */
+/** Convert a position between words and tokens. */
 export const convertPosition = (position, before, after) => {
   const token = before[Math.min(position, before.length) - 1]?.tokens[0];
   const index = after.findIndex((unit) => unit.tokens.includes(token));

@@ -1,15 +1,15 @@
-/** A model without attention: all words go into one vector, and every word comes out of it. */
+/** Diagram of a model without attention: one context vector for the whole sentence. */
 
 import { el, svg } from "../../dom.js";
-import { wide } from "../../heatmap_layout.js";
+import { labelWidth } from "../../heatmap_layout.js";
 import { message } from "../../messages.js";
 
 const HIGH = 26;
 
-/** @param {object} view @param {number} available pixels there are */
+/** @param {object} view @param {number} available width in pixels */
 export function bottleneckDiagram(view, available) {
   const [sourceWords, targetWords] = [view.columns, view.rows].map((words) => words.filter((word) => !word.special));
-  const [left, right] = [sourceWords, targetWords].map((words) => Math.max(...words.map((word) => wide(word.text)), 24) + 14);
+  const [left, right] = [sourceWords, targetWords].map((words) => Math.max(...words.map((word) => labelWidth(word.text)), 24) + 14);
   const backwards = sourceWords.length > 1 && view.values[0][0] > 0.5;
   const [gap, neck] = available < 560 ? [Math.max(32, (available - left - right - 96) / 2), 96] : [150, 120];
   const height = Math.max(sourceWords.length, targetWords.length, 4) * HIGH + 12;

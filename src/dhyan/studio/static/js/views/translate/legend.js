@@ -1,7 +1,7 @@
-/** What the colours and widths mean, and what was summed. */
+/** Legend of the attention map: colour scale and notes. */
 
 import { el, math } from "../../dom.js";
-import { dark, weight } from "../../colors.js";
+import { isDark, weightColor } from "../../colors.js";
 import { LEAST } from "../../ribbons.js";
 import { message } from "../../messages.js";
 
@@ -27,9 +27,9 @@ export function legend(view, options) {
 /** The colours from 0 to 1. */
 function scale(kind) {
   const ticks = [0, 0.25, 0.5, 0.75, 1];
-  return el("div", { class: "legend-scale", role: "img", "aria-label": message(`translate_scale_${kind}`), "data-dark": dark() },
+  return el("div", { class: "legend-scale", role: "img", "aria-label": message(`translate_scale_${kind}`), "data-dark": isDark() },
     el("div", { class: "legend-colours" }, ...Array.from({ length: STEPS }, (_, index) =>
-      el("span", { style: { "background-color": weight((index + 0.5) / STEPS, kind) } }))),
+      el("span", { style: { "background-color": weightColor((index + 0.5) / STEPS, kind) } }))),
     el("div", { class: "legend-ticks number" }, ...ticks.map((tick) => el("span", {}, String(tick)))));
 }
 

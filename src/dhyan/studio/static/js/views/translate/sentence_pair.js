@@ -1,12 +1,12 @@
-/** The sentence above, the translation below, and lines between the word looked at and its words. */
+/** Source sentence and translation, with lines from the selected word to the words it attends to. */
 
 import { el, fill, svg } from "../../dom.js";
-import { weight as paint, ink } from "../../colors.js";
+import { weightColor, textColor } from "../../colors.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 
 const LEAST = 0.03; // weights that get a line
-const MOST = 40; // words of a sentence between whose lines one still sees
+const MOST = 40; // longest sentence, in words, that gets lines
 
 /**
  * @param {{select: (row: number | null, column: number | null, how: {hover: boolean}) => void,
@@ -33,7 +33,7 @@ export function sentencePair(listener) {
       el("span", { style: { width: `${100 * prob}%` } })));
   }
 
-  /** Where words stand is read once, and again when the width changes. */
+  /** Positions of the words, measured once per width. */
   function measurePositions() {
     if (positions) return positions;
     const box = node.getBoundingClientRect();
@@ -47,9 +47,9 @@ export function sentencePair(listener) {
 
   function paintLine(words, weights, scale) {
     words.forEach((word, index) => {
-      const background = weights ? paint(weights[index], scale) : "";
+      const background = weights ? weightColor(weights[index], scale) : "";
       word.style.setProperty("background-color", background);
-      word.style.setProperty("color", background && ink(background));
+      word.style.setProperty("color", background && textColor(background));
     });
   }
 
@@ -96,7 +96,7 @@ export function sentencePair(listener) {
   return {
     node,
     highlight,
-    /** Words as they come. @param {string[]} words */
+    /** Show the tokens streamed so far. @param {string[]} words */
     showTokens(words, lang) {
       selection = null;
       fill(lines);
@@ -107,7 +107,7 @@ export function sentencePair(listener) {
         else target.append(el("span", { class: "pair-word coming", lang }, el("span", { class: "pair-text" }, text)));
       });
     },
-    /** Everything that was read and said. */
+    /** Show the finished translation. */
     show(view, trace, forced = 0) {
       positions = null;
       const prob = (unit) => Math.exp(unit.tokens.reduce((total, index) => total + trace.steps[index].logprob, 0));
@@ -123,7 +123,7 @@ export function sentencePair(listener) {
       fill(source, sourceWords);
       fill(target, targetWords);
     },
-    /** Only the sentence, before anything is said. */
+    /** Show the source sentence before the translation starts. */
     begin(text, lang) {
       selection = null;
       [sourceWords, targetWords] = [[], []];

@@ -1,4 +1,4 @@
-/** What went into the word that is looked at, and what else might have been said there. */
+/** Side panel: context of the selected word, and its alternatives. */
 
 import { el, fill, text } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
@@ -6,9 +6,9 @@ import { set } from "../../state.js";
 import { message } from "../../messages.js";
 import { ranked } from "./attention_view.js";
 
-const NAMED = 3; // words of a sum that are named
+const NAMED = 3; // largest terms of a sum that are written out
 
-/** Side panel of a row: its context, and the likeliest words. */
+/** Panel of a target word: its context and the most probable tokens. */
 export function rowPanel(view, trace, row) {
   const unit = view.rows[row];
   return [
@@ -25,7 +25,7 @@ export function rowPanel(view, trace, row) {
   ];
 }
 
-/** Side panel of a column: the words that a word of the sentence went into. */
+/** Panel of a source word: the target words that attend to it. */
 export function columnPanel(view, column) {
   const unit = view.columns[column];
   const weights = view.values.map((values) => values[column]);
@@ -38,7 +38,7 @@ export function columnPanel(view, column) {
     el("p", { class: "quiet" }, message("translate_total", formatNumber(weights.reduce((a, b) => a + b, 0), 2))))];
 }
 
-/** How much of every source word, side by side. */
+/** Stacked bar of the attention weights. */
 function contextBar(view, row) {
   const weights = view.values[row];
   const largest = ranked(weights).slice(0, NAMED).map(([index, value]) => `${view.columns[index].text} ${formatNumber(value)}`);
@@ -50,7 +50,7 @@ function contextBar(view, row) {
   value >= 0.15 ? view.columns[index].text : "")));
 }
 
-/** c₃ = .94 h(astronomer) + …; a head sums values v, and a summary of heads is no such sum. */
+/** c₃ = .94 h(astronomer) + …; one head sums values v; an average of heads has no such sum. */
 function contextSum(view, row) {
   const [sumSymbol, vectorSymbol] = view.symbols;
   const order = ranked(view.values[row]);
@@ -65,7 +65,7 @@ function contextSum(view, row) {
 const bar = (value) => el("span", { class: "chance-bar", "aria-hidden": "true" },
   el("span", { style: { width: `${100 * Math.min(value, 1)}%` } }));
 
-/** The likeliest words at a step; choosing one makes the translation begin with it. */
+/** The most probable tokens of a step; choosing one forces it as a prefix. */
 export function topTokens(trace, step, { lang }, { short = false } = {}) {
   const token = trace.target.tokens[step];
   return el("ol", { class: short ? "chances short" : "chances" }, ...trace.steps[step].top_tokens.map(([word, prob]) => {
@@ -77,10 +77,10 @@ export function topTokens(trace, step, { lang }, { short = false } = {}) {
   }));
 }
 
-/** Shares too small for two places are told in powers of ten. */
+/** Probabilities too small for fixed-point are written with an exponent. */
 const percent = (prob) => (prob >= 0.0005 ? formatNumber(prob) : prob > 0 ? prob.toExponential(0).replace("-", "−") : "0");
 
-/** The text of the translation before a step, and another word in its place. */
+/** Prefix: the translation before a step, then another token. */
 export function prefixWith(trace, step, word) {
   const { tokens, words } = trace.target;
   const wordIndex = tokens[step].word;
@@ -94,7 +94,7 @@ export function prefixWith(trace, step, word) {
   return `${trace.translation.slice(0, end)} ${wordPrefix}${word}`.trim();
 }
 
-/** Every step with its five likeliest, in a box that opens. */
+/** Expandable list of all steps with their five most probable tokens. */
 export function everyStep(trace, view) {
   const box = el("details", { class: "every" }, el("summary", {}, message("translate_every")));
   const steps = el("ol", { class: "every-steps", tabindex: 0, role: "region", "aria-label": message("translate_every") });
