@@ -188,9 +188,11 @@ def test_the_snapshot_has_an_attention_step():
     assert look.max_difference < 1e-5
     same = bahdanau(look.sentence, model="snapshot", step=look.step)
     assert torch.equal(same.weights, look.weights)
-    with pytest.raises(UserError, match=r"model: kept is step . of .*give model=RUN, a folder of"):
+    with pytest.raises(
+        UserError, match=r"model: the snapshot is step . of .*give model=RUN, a folder of"
+    ):
         bahdanau("come in", model="snapshot")
-    with pytest.raises(UserError, match="model: kept is step"):
+    with pytest.raises(UserError, match="model: the snapshot is step"):
         bahdanau(model="snapshot", step=look.step + 1)
 
 

@@ -54,7 +54,7 @@ def test_the_text_is_in_both_languages():
     ("given", "message"),
     [
         ({"probabilities": [0.4, 0.0]}, "0 is out of range; give numbers above 0 and at most 1"),
-        ({"probabilities": [1.2]}, "1.2 is none"),
+        ({"probabilities": [1.2]}, "1.2 is out of range"),
         ({"probabilities": []}, "not a list of numbers"),
         ({"probabilities": [0.5], "sentence": "come in"}, "1 of them for the 2 words"),
     ],

@@ -25,7 +25,7 @@ from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
 
 
 class EncoderDecoderStates(NamedTuple):
-    """The words, a state h_j for each, a state of the decoder for each step, and which step."""
+    """Source words with their encoder states h_j, the decoder's states, and the step shown."""
 
     words: tuple[str, ...]
     h: Float64[Tensor, "S D"]
@@ -36,7 +36,7 @@ class EncoderDecoderStates(NamedTuple):
 def parse_states(
     sentence: str, states: Matrix | None, decoder: Matrix | None, *, usual: Matrix, step: int | None
 ) -> EncoderDecoderStates:
-    """What was given, and the lesson's own numbers where nothing was."""
+    """The reader's states, or the lesson's defaults where an argument is None."""
     words = parse_words(sentence)
     of = f"the words of {sentence!r}"
     h = parse_matrix("states", STATES if states is None else states, rows=len(words), of=of)
@@ -45,7 +45,7 @@ def parse_states(
 
 
 def check_step(step: int | None, steps: int, *, of: str) -> int:
-    """A step is counted from 1, and is the first if none was named."""
+    """A step, counted from 1; by default the first."""
     if step is None:
         return 1
     if not isinstance(step, int) or not 1 <= step <= steps:
@@ -54,7 +54,7 @@ def check_step(step: int | None, steps: int, *, of: str) -> int:
     return step
 
 
-PREVIEW_WIDTH = 6  # so many numbers of a long vector are shown
+PREVIEW_WIDTH = 6  # numbers shown of a long vector
 CLOSE = 1e-5  # the model computes in single precision, the lesson in double
 FORMULAS = {
     "additive": "e_j = vᵀ tanh(W {s} + U h_j + b)",
@@ -67,12 +67,11 @@ FORMULAS = {
 
 @dataclass(frozen=True)
 class AttentionStep(LessonResult):
-    """Step `step` of a translation: the state that asks, and all that follows from it.
+    """Attention at step `step` of a translation: query, keys, scores, weights and context.
 
-    `keys` are what the score makes of the states, once; `projected` (W s + b), `inner` (the tanh)
-    and `energy` (v) are there if it is a small network, `attentional` (s̃) if the model asks after
-    its step. `seen` is how clearly each state may be seen, and `watched` are the weights that
-    `dhyan.explain` shows for the step.
+    `projected` (W s + b), `inner` (the tanh) and `energy` (v) are set for an additive score,
+    `attentional` (s̃) for a Luong decoder, which attends after its step. `visibility` is the local
+    window's factor for each state, and `explain_weights` are the weights of `dhyan.explain`.
     """
 
     sentence: str
@@ -96,16 +95,16 @@ class AttentionStep(LessonResult):
 
     @property
     def max_difference(self) -> float:
-        """The largest difference between these weights and those that are watched."""
+        """The largest difference between these weights and those of `dhyan.explain`."""
         return float((self.weights - self.explain_weights).abs().max())
 
     @property
     def query_name(self) -> str:
-        """What the state that asks is called."""
+        """The name of the query: s_{i-1} before the step, s_i after it."""
         return f"s_{self.step - (self.attentional is None)}"
 
     def page(self, text: Text) -> Page:
-        """From the state that asks to the context it gets."""
+        """From the query to the context."""
         same, after = self.max_difference <= CLOSE, self.attentional is not None
         window = text("attention_step.seen") if (self.visibility < 1).any() else ""
         formula = (
@@ -128,7 +127,7 @@ class AttentionStep(LessonResult):
         return Page(title, (head, *self._query_blocks(text), *self._weight_blocks(text)))
 
     def _query_blocks(self, text: Text) -> list[Part]:
-        """What the scores are made of."""
+        """The query, the states and what the score computes of them."""
         parts: list[Part] = [_first_numbers(text, self.query_name, self.query)]
         if self.projected is not None:
             parts.append(_first_numbers(text, f"W {self.query_name} + b", self.projected))
@@ -142,7 +141,7 @@ class AttentionStep(LessonResult):
         return parts
 
     def _weight_blocks(self, text: Text) -> list[Part]:
-        """Scores, weights, and what they mix."""
+        """Scores, weights and context."""
         parts: list[Part] = [_column("e_j", self.scores, self.words)]
         if (self.visibility < 1).any():
             visibility = self.visibility.unsqueeze(1)
@@ -180,12 +179,12 @@ def _column(title: str, numbers: Float64[Tensor, " S"], names: tuple[str, ...]) 
 
 
 Model = str | Path | Translator
-"""The folder of a run, or what `dhyan.load` makes of it; "snapshot" is what a trained one showed."""
+"""A run's folder, or a translator of `dhyan.load`; "snapshot" is the stored result of a trained one."""
 
 
 @dataclass(frozen=True)
 class DecoderKind:
-    """What a lesson takes apart: a decoder, with one of some scores, as a recipe makes it."""
+    """The decoder class and the scores that a lesson shows, and a recipe that trains one."""
 
     decoder: type[BahdanauDecoder] | type[LuongDecoder]
     scores: tuple[str, ...]
@@ -203,9 +202,9 @@ KINDS = {
 def trace_attention_step(
     lesson: str, model: Model, sentence: str, step: int | None, **numbers: object
 ) -> AttentionStep:
-    """Translate, walk to the step, and read every number off the model's own modules.
+    """Translate, and read every number of one attention step from the model's own modules.
 
-    Such a model brings its own numbers: any that were given beside it are refused.
+    Matrices given together with a model are an error.
     """
     for name, value in numbers.items():
         if value is not None:
@@ -259,19 +258,19 @@ def trace_attention_step(
 
 
 def _snapshot_step(lesson: str, sentence: str, step: int | None) -> AttentionStep:
-    """The look that was kept, if it is the one asked for or no other is."""
+    """The attention step of the snapshot; an error for another sentence or step."""
     result = read_snapshot(lesson)
     assert isinstance(result, AttentionStep)
     if sentence not in (SENTENCE, result.sentence) or step not in (None, result.step):
         raise UserError(
-            f"model: kept is step {result.step} of {result.sentence!r}; for others give model=RUN, "
-            f"a folder of `dhyan train {KINDS[lesson].recipe}`"
+            f"model: the snapshot is step {result.step} of {result.sentence!r}; for others give "
+            f"model=RUN, a folder of `dhyan train {KINDS[lesson].recipe}`"
         )
     return result
 
 
 def _score_name(translator: Translator, lesson: str) -> str:
-    """The name of the model's score, if the lesson is about such."""
+    """The name of the model's score; an error if the lesson does not show it."""
     decoder, lesson_decoder = translator.model.decoder, KINDS[lesson]
     if not isinstance(decoder, lesson_decoder.decoder):
         raise UserError(
@@ -291,5 +290,5 @@ def _score_name(translator: Translator, lesson: str) -> str:
 
 
 def _to_float64(tensor: Tensor) -> Tensor:
-    """What a model holds, wherever and however it holds it, as numbers to count with."""
+    """A tensor in double precision on the CPU, without gradient."""
     return tensor.detach().double().cpu()

@@ -78,7 +78,7 @@ class AdditiveNetwork:
         return torch.tanh(rows @ self.w + self.b)
 
     def module(self) -> AdditiveScore:
-        """The project's own score with these weights."""
+        """The toolkit's `AdditiveScore` with these weights."""
         module = AdditiveScore(
             self.query_width, len(self.w) - self.query_width, len(self.v)
         ).double()
@@ -90,14 +90,14 @@ class AdditiveNetwork:
         return module
 
     def parameters(self) -> tuple[int, int, int]:
-        """How many numbers there are to learn in W, b and v, counted in the module."""
+        """Parameter counts of W, b and v, counted in the module."""
         module = self.module()
         maps = module.query.weight.numel() + module.key.weight.numel()
         return maps, module.query.bias.numel(), module.energy.numel()
 
 
 def _vector(name: str, values: Vector, size: int) -> Float64[Tensor, " A"]:
-    """As many numbers as the network has inner ones."""
+    """A vector of `size` finite numbers."""
     try:
         vector = torch.as_tensor(values, dtype=torch.float64)
     except (TypeError, ValueError):
@@ -114,11 +114,11 @@ CLOSE = 1e-12
 
 @dataclass(frozen=True)
 class Bahdanau(LessonResult):
-    """One step of additive attention, counted in four ways, and the weights of all steps.
+    """One step of additive attention, computed in four ways, and the weights of all steps.
 
-    `rows` are [s; h_j]; `inner` is tanh(rows W + b). The scores are there as the batch of all rows
-    gives them, as each row by itself does (`one_by_one`), from W_s s + b and W_h h_j (`split`, of
-    `queries` and `keys`), and from the project's AdditiveScore (`module`).
+    `rows` are [s; h_j]; `inner` is tanh(rows W + b). The scores are computed for all rows at once
+    (`scores`), row by row (`scores_by_row`), from W_s s + b and W_h h_j (`split`, of `queries` and
+    `keys`), and by the toolkit's `AdditiveScore` (`module`).
     """
 
     words: tuple[str, ...]
@@ -198,7 +198,7 @@ def bahdanau(
     b: Vector | None = None,
     v: Vector | None = None,
 ) -> Bahdanau | AttentionStep:
-    """Score a sentence's states h_j by a small network that sees the decoder's state s beside each.
+    """Additive attention: a small network scores each state h_j with the decoder's state s.
 
     `decoder` has the state before each step, s_0 first; `w` has a row for each number of s, then
     for each of h. With a `model`, a run's folder or a translator with additive attention, its own

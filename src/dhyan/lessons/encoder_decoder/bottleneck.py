@@ -1,4 +1,4 @@
-"""One state for a whole sentence: BLEU by length, without attention and with it."""
+"""The fixed-size bottleneck: BLEU by sentence length, without attention and with it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Report = Mapping[str, Any]
 
 
 def read_report(report: str | Path) -> tuple[Path, Report]:
-    """Where a report was found, and what it says: one by itself, or inside a result file."""
+    """The path and content of a report: a file of its own, or part of a result file."""
     path = Path(str(report))
     file = path / "report.json" if path.is_dir() else path
     try:
@@ -36,18 +36,18 @@ def read_report(report: str | Path) -> tuple[Path, Report]:
 
 
 def main_test_scores(report: Report, model: str) -> Report:
-    """What a model did in the test that counts."""
+    """A model's scores on the report's main test."""
     scores: Report = report["models"][model]["tests"][report["main_test"]]
     return scores
 
 
 def group_values(groups: Sequence[Report], key: str) -> tuple[float | None, ...]:
-    """A figure of every group, where it has one."""
+    """One value of every length group; None where it is missing."""
     return tuple(None if part.get(key) is None else float(part[key]) for part in groups)
 
 
-CLAIMED = 30  # words: past these, it is said, BLEU falls without attention
-STABLE = 0.9  # what is kept at least of a BLEU that does not fall
+CLAIMED = 30  # words; the claim: on longer sentences BLEU falls without attention
+STABLE = 0.9  # smallest retained share of a BLEU that counts as stable
 
 
 @dataclass(frozen=True)
@@ -85,17 +85,17 @@ class Bottleneck(LessonResult):
     model_scores: tuple[ModelScores, ...]
 
     def retained(self, *, attends: bool) -> tuple[float, ...]:
-        """What the models with attention, or those without, keep of their BLEU."""
+        """The retained share of BLEU of the models with attention, or of those without."""
         return tuple(scores.retained for scores in self.model_scores if scores.attends is attends)
 
     @property
     def holds(self) -> bool | None:
-        """Whether all models with attention are stable and none without; None if a kind lacks."""
+        """Whether all models with attention are stable and none without; None if either is missing."""
         without, attentive = self.retained(attends=False), self.retained(attends=True)
         return max(without) < STABLE <= min(attentive) if without and attentive else None
 
     def page(self, text: Text) -> Page:
-        """The curves, what is kept of each, and what that says of the claim."""
+        """The curves, the retained shares, and whether the claim holds."""
         names = tuple(scores.name for scores in self.model_scores)
         lines = tuple(
             Curve(scores.name, scores.bleu, scores.lows, scores.highs, scores.style)
@@ -127,7 +127,7 @@ class Bottleneck(LessonResult):
         )
 
     def _verdict(self, text: Text) -> str:
-        """What the shares say, and whether sentences were long enough for the claim at all."""
+        """Whether the claim holds, and whether the sentences were long enough to test it."""
         if self.holds is None:
             return text("bottleneck.report_models_both_kinds")
         without, attentive = (_span(self.retained(attends=side)) for side in (False, True))
@@ -147,11 +147,10 @@ class Bottleneck(LessonResult):
 
 
 def bottleneck(report: str | Path = SNAPSHOT, *, models: Sequence[str] | str = ()) -> Bottleneck:
-    """Read off a report of `dhyan compare` what a longer sentence costs each model.
+    """BLEU by sentence length for each model of a `dhyan compare` report.
 
     `report` is its folder or its report.json, or a result file that holds one under `figures`; not
-    given, the kept figures of the full ladder are shown. `models` are those to show, all of them
-    if none is named.
+    given, the snapshot of the full ladder is shown. `models` are those to show, by default all.
     """
     several = isinstance(models, Sequence) and not isinstance(models, str)
     chosen = list(models) if several else [str(models)]

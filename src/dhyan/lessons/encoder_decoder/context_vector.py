@@ -1,4 +1,4 @@
-"""A context for every word that is said: c_i = Σ_j α_ij h_j, from a table of weights."""
+"""Context vectors, one for every target word: c_i = Σ_j α_ij h_j, from a table of weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ WEIGHTS = (
     (0.60, 0.30, 0.05, 0.05),
     (0.10, 0.10, 0.10, 0.70),
 )
-ROUNDED = 0.005  # by so much may a row of rounded weights miss one
+ROUNDED = 0.005  # tolerance for the sum of a row of rounded weights
 
 
 @dataclass(frozen=True)
 class ContextVector(LessonResult):
-    """The states, their weights at every step, the mixtures, and what the decoder is told.
+    """Encoder states, attention weights and contexts of every step, and the decoder's inputs.
 
     `without` are its inputs (y_{i-1}; s_{i-1}) when only the first state comes from the encoder,
     `inputs` are (y_{i-1}; s_{i-1}; c_i), and `before` and `after` are the s_i that each leads to.
@@ -49,7 +49,7 @@ class ContextVector(LessonResult):
     self_contexts: Float64[Tensor, "S D"]
 
     def page(self, text: Text) -> Page:
-        """The weighted sums, then the decoder's input, then the sentence looking at itself."""
+        """The weighted sums, then the decoder's inputs, then self-attention of the sentence."""
         (steps, source_length), (_, vocabulary_size), width = (
             self.weights.shape,
             self.previous.shape,
@@ -96,7 +96,7 @@ def context_vector(
     weights: Matrix = WEIGHTS,
     seed: int = 0,
 ) -> ContextVector:
-    """Mix a state h_j for each word of a sentence by the weights of each word of its translation.
+    """Context vectors: encoder states h_j averaged by the weights of each target word.
 
     The weights are given, not learned; those of the decoder, which shows what the contexts are
     for, are drawn with the seed.
@@ -130,7 +130,7 @@ def context_vector(
 
 
 def _check_rows(weights: Float64[Tensor, "T S"], target_words: Sequence[str]) -> None:
-    """Weights share out one whole at every step."""
+    """Check that each row of weights is non-negative and sums to 1."""
     for word, row in zip(target_words, weights, strict=True):
         if (row < 0).any():
             raise UserError(f"weights: the row of {word!r} has a weight below 0; give none below 0")
@@ -142,7 +142,7 @@ def _check_rows(weights: Float64[Tensor, "T S"], target_words: Sequence[str]) ->
 
 
 def _one_hot(words: Sequence[str]) -> Float64[Tensor, "T V"]:
-    """A 1 at the place of each word among all of them."""
+    """One-hot vectors over the distinct words."""
     vocabulary = list(dict.fromkeys(words))
     return torch.eye(len(vocabulary), dtype=torch.float64)[
         [vocabulary.index(word) for word in words]

@@ -1,4 +1,4 @@
-"""Multiplicative attention by hand: e_ij = s_iᵀ h_j and its sisters, then s̃ = tanh(W_c [c; s])."""
+"""Multiplicative attention by hand: dot, general and concat scores, then s̃ = tanh(W_c [c; s])."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Luong(LessonResult):
     """One step of multiplicative attention: a row for each of the scores dot, general, concat.
 
     `mapped` are the W h_j of the general score, `joined` the [c; s] of each, `attentional` the s̃
-    from which the word is read.
+    that predicts the word.
     """
 
     words: tuple[str, ...]
@@ -50,7 +50,7 @@ class Luong(LessonResult):
     all_weights: Float64[Tensor, "T S"]
 
     def page(self, text: Text) -> Page:
-        """The three scores side by side, what they mix, and what the word is read off."""
+        """The three scores side by side, their contexts, and the attentional states."""
         i, steps = self.step, [f"s_{step + 1}" for step in range(len(self.decoder))]
         wide, joint = self.combine.shape[1], self.combine.shape[0]
         return Page(
@@ -90,7 +90,7 @@ def luong(
     v: Vector | None = None,
     combine: Matrix | None = None,
 ) -> Luong | AttentionStep:
-    """Score a sentence's states h_j by their products with the decoder's state s, in three ways.
+    """Multiplicative attention: dot, general and concat scores of the states h_j and the state s.
 
     `decoder` has the state after each step, s_1 first; `general` is the W between s and h, `w`,
     `b` and `v` are the network of the concat score, and `combine` has a row for each number of c,

@@ -1,4 +1,4 @@
-"""What a score costs: parameters and multiply-adds by formula and as counted, and time."""
+"""Costs of attention scores: parameters and multiply-adds, by formula and counted, and time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ WIDTHS = (64, 128, 256, 512)
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A score for states and queries of one width, and what it costs by formula.
+    """An attention score for states and queries of one width, and its costs by formula.
 
-    `operations` are the multiply-adds of making the keys of so many states once and of scoring
-    them for so many queries: of (width, states, queries).
+    `operations` are the multiply-adds of projecting the keys once and of scoring them for every
+    query, as a function of (width, states, queries).
     """
 
     make: Callable[[int], AdditiveScore | GeneralScore | DotScore]
@@ -40,7 +40,7 @@ _NETWORK = Mechanism(
 )
 MECHANISMS = {
     "additive": _NETWORK,
-    "concat": _NETWORK,  # the same network, asked by the state after the step
+    "concat": _NETWORK,  # the same network, with the state after the step as query
     "general": Mechanism(
         lambda d: GeneralScore(d, d), lambda d: d * d, lambda d, s, t: s * d * d + t * s * d
     ),
@@ -51,10 +51,10 @@ Counts = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class ScoreCosts(LessonResult):
-    """By mechanism, a figure for every width.
+    """Costs of each mechanism at every width.
 
-    `seconds` are the median of all rounds, in which the mechanisms take turns, and `noise` is the
-    largest factor between that of the odd rounds and of the even ones: what is nearer is equal.
+    `seconds` are the median of all rounds, in which the mechanisms alternate, and `noise` is the
+    largest ratio of the medians of odd and even rounds: smaller ratios count as equal.
     """
 
     widths: tuple[int, ...]
@@ -70,12 +70,12 @@ class ScoreCosts(LessonResult):
     noise: float
 
     def faster(self, mechanism: str, other: str) -> tuple[float, ...]:
-        """How many times as long the other took at each width."""
+        """Speedup of a mechanism over another at each width."""
         pairs = zip(self.seconds[mechanism], self.seconds[other], strict=True)
         return tuple(theirs / own for own, theirs in pairs)
 
     def page(self, text: Text) -> Page:
-        """The counts, the times, and what they say of the claim that the dot product is cheaper."""
+        """The counts, the times, and whether the dot product is cheaper, as claimed."""
         names, columns = tuple(MECHANISMS), tuple(map(str, self.widths))
         agree = (self.parameters, self.operations) == (
             self.parameters_counted,
@@ -120,7 +120,7 @@ class ScoreCosts(LessonResult):
         )
 
     def _verdict(self, text: Text) -> str:
-        """Whether dot was faster, by more than a thing differs from itself when measured twice."""
+        """Whether dot was faster by more than the measurement noise."""
         dot, general, network = (
             f"{self.parameters_counted[name][-1]:,}" for name in ("dot", "general", "additive")
         )
@@ -143,7 +143,7 @@ class ScoreCosts(LessonResult):
         return " ".join([first, *comparisons, noise])
 
     def _comparison(self, text: Text, mechanism: str, other: str) -> str:
-        """Where the one was faster than the other by more than chance."""
+        """The widths at which a mechanism was faster than another by more than the noise."""
         times = self.faster(mechanism, other)
         span = f"{min(times):.1f}–{max(times):.1f}"
         took = text("score_costs.took_times_long", other=other, span=span)
@@ -176,10 +176,10 @@ def score_costs(
     rounds: int = 8,
     seed: int = 0,
 ) -> ScoreCosts:
-    """Count and time additive, concat, general and dot scores side by side; some seconds in all.
+    """Count and time additive, concat, general and dot scores side by side; it takes some seconds.
 
-    In every round each mechanism twice remembers the states and answers the queries one after the
-    other, as a decoder asks them, without a fused kernel; before the first it warms up.
+    In every round each mechanism is timed twice: it projects the keys once and then attends query
+    by query, as a decoder does, without a fused kernel. The first measurement is a warm-up.
 
     >>> score_costs([64], rounds=1).parameters["additive"]
     (8320,)
@@ -225,7 +225,7 @@ def score_costs(
 
 
 def _counts(**arguments: Sequence[int]) -> tuple[int, ...]:
-    """The widths, once everything has been seen to be whole and positive."""
+    """The widths, after checking that every argument is a positive whole number."""
     for name, numbers in arguments.items():
         fine = isinstance(numbers, Sequence) and all(isinstance(n, int) and n > 0 for n in numbers)
         if not fine or not numbers:
@@ -239,7 +239,7 @@ def _as_tuples(counts: Mapping[str, list[int]]) -> dict[str, tuple[int, ...]]:
 
 
 def _multiply_adds(module: SingleHeadAttention, width: int, source: int, target: int) -> int:
-    """What scoring takes, without the softmax and the mixture, which are the same for all."""
+    """Multiply-adds of scoring, without the softmax and the weighted sum, which all share."""
     states, queries = torch.zeros(1, source, width), torch.zeros(1, 1, target, width)
     mask = torch.ones(1, source, dtype=torch.bool)
     vectors = {torch.ops.aten.mv: lambda table, *rest, **more: 2 * table[0] * table[1]}
@@ -256,7 +256,7 @@ def _measure_seconds(
     rounds: int,
     seed: int,
 ) -> dict[str, tuple[tuple[float, ...], tuple[float, ...]]]:
-    """The times of each in the odd and in the even rounds; all take their turns in each."""
+    """Seconds of each mechanism in the odd and in the even rounds; the mechanisms alternate."""
     batch, source, target, width = sizes
     generator = torch.Generator().manual_seed(seed)
     states = torch.randn(batch, source, width, generator=generator)
@@ -278,7 +278,7 @@ def _attend_step_by_step(
     mask: Bool[Tensor, "B S"],
     queries: Float[Tensor, "B T D"],
 ) -> None:
-    """Remember once, then ask one by one."""
+    """Project the keys once, then attend query by query."""
     memory = module.remember(states, mask)
     for query in queries.split(1, dim=1):
         memory = module(query, memory).memory

@@ -1,4 +1,4 @@
-"""Texts as numbers without learning: one-hot, bag of words as counts and presence, TF-IDF."""
+"""Bag of words: one-hot vectors, counts, presence and TF-IDF."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class BagOfWords(LessonResult):
     tf_idf: Float64[Tensor, "N V"]
 
     def page(self, text: Text) -> Page:
-        """A word at a time, then a text at a time, then what is rare made heavier."""
+        """One-hot words, then bags of words, then TF-IDF."""
         rows = tuple(str(number) for number in range(1, len(self.texts) + 1))
         vocabulary, n = self.vocabulary, len(self.texts)
         hot = tuple(
@@ -52,7 +52,7 @@ class BagOfWords(LessonResult):
 def bag_of_words(
     sentence: str | Sequence[str] = TEXTS, *, vocabulary: str | Sequence[str] = ()
 ) -> BagOfWords:
-    """Texts, parted by a stroke, over their own words or those of a vocabulary that is given.
+    """Bags of words of texts separated by `/`, over their own words or a given vocabulary.
 
     >>> bag_of_words("mat cat mat / cat rat rat").counts.tolist()
     [[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]]

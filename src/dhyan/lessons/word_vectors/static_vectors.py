@@ -1,4 +1,4 @@
-"""One vector for all uses of a word, their average: apple in two numbers, bank as measured."""
+"""Static word vectors average a word's senses: apple in two dimensions, bank as measured."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -32,11 +32,11 @@ CLEAR = 0.1  # a difference between two cosines
 
 @dataclass(frozen=True)
 class BetweenSenses:
-    """Where a word's vector lies between two groups of words; cosines are with each group's mean.
+    """A word's vector between the words of two senses; cosines are with each group's mean.
 
-    `groups` has the average cosines of each group's own words, each held against the mean of the
-    others. A share is 0 for a word that is as far from a group as the other group's words are, and
-    1 for one as near as its own; `place` is 0 at the first group's mean and 1 at the second's.
+    `groups` has the average cosines of each group's own words, each compared with the mean of the
+    others. A share is 0 for a word as far from a group as the other group's words are, and 1 for
+    one as near as its own; `position` is 0 at the first group's mean and 1 at the second's.
     """
 
     word: str
@@ -50,32 +50,32 @@ class BetweenSenses:
 
     @property
     def cross(self) -> Float64[Tensor, " 2"]:
-        """How near the other group's words are to each group."""
+        """Average cosine of the other group's words with each group's mean."""
         return torch.stack((self.groups[1, 0], self.groups[0, 1]))
 
     @property
     def separated(self) -> bool:
-        """Whether these are two groups: its own words are clearly nearer to each than the other's.
+        """Whether each group's own words are clearly nearer to its mean than the other group's.
 
-        If not, shares are quotients of next to nothing and mean nothing.
+        If not, the shares have a denominator near 0 and no meaning.
         """
         return bool((self.groups.diag() - self.cross > CLEAR).all())
 
     @property
     def shares(self) -> Float64[Tensor, " 2"]:
-        """How much it belongs to each group."""
+        """The word's share of each group."""
         return (self.cosines - self.cross) / (self.groups.diag() - self.cross)
 
     @property
     def in_between(self) -> bool:
-        """Whether it belongs to both groups and lies in the middle half of the way between them."""
+        """Whether the word belongs to both groups and lies in the middle half between them."""
         return self.separated and bool((self.shares > 1 / 3).all()) and 0.25 < self.position < 0.75
 
 
 def between_senses(
     vectors: WordVectors, word: str, first: Sequence[str], second: Sequence[str]
 ) -> BetweenSenses:
-    """Where a word lies between the words of one of its senses and those of another."""
+    """Cosines and position of a word between the words of two of its senses."""
     means = [torch.from_numpy(mean_direction(vectors, group)).double() for group in (first, second)]
     ends = torch.stack(means)
     vector = torch.from_numpy(unit_vector(vectors, word)).double()
@@ -104,7 +104,7 @@ def between_senses(
 
 
 def senses_verdict(measured: BetweenSenses, text: Text) -> str:
-    """What the cosines say; the place alone says little, for words far from both lie half way."""
+    """Verdict from the cosines; the position alone is not enough: a word far from both is half way."""
     if not measured.separated:
         return text("static_vectors.but_words_form_two")
     (near, too), (far, away) = measured.cosines.tolist(), measured.cross.tolist()
@@ -116,9 +116,9 @@ def senses_verdict(measured: BetweenSenses, text: Text) -> str:
 
 BY_HAND, BY_RULE, BY_READER = "hand", "rule", ""
 MONEY, RIVER = "money cheque loan fees salary bill", "river sea lake pond boat island"
-LOOKED_AT = 10_000  # sentences of the primer about words of several senses
+LOOKED_AT = 10_000  # primer sentences with ambiguous words that are searched
 Groups = tuple[tuple[str, ...], tuple[str, ...]]
-"""Some words of one sense, and some of another."""
+"""Words of one sense, and words of another."""
 
 
 def sense_words(
@@ -141,7 +141,7 @@ def sense_words(
 
 
 def with_vectors(groups: Groups, vectors: WordVectors, word: str) -> Groups:
-    """Those that have vectors."""
+    """The words of each group that have vectors."""
     first, second = (
         tuple(member for member in group if member in vectors.words) for group in groups
     )
@@ -194,9 +194,9 @@ MEANINGS = {"launched": (0.0, 0.8), "phone": (0.0, 0.9), "eating": (0.8, 0.0), "
 
 @dataclass(frozen=True)
 class ToyWord:
-    """A word in two numbers: its uses, their mean, the one vector, and what a sentence makes of it.
+    """A two-dimensional word: its uses, their mean, its static vector, its vector in context.
 
-    A share is the part of the second number in the sum of both.
+    A share is the second number's part of the sum of both.
     """
 
     word: str
@@ -219,10 +219,10 @@ class ToyWord:
 
 @dataclass(frozen=True)
 class StaticVectors(LessonResult):
-    """The toy, and the same question put to vectors that were learned.
+    """The toy word, and the same measurement with learned vectors.
 
-    `chosen` says how the words of both senses were: by "hand", by "rule" (see `beside_each_sense`),
-    or not at all, if they were given. Where it was by hand, `ruled` is what the rule finds.
+    `chosen` is how the words of both senses were selected: by "hand", by "rule" (see
+    `cooccurring_nouns`), or "" if the reader gave them. If by hand, `ruled` is the rule's result.
     """
 
     toy: ToyWord
@@ -232,7 +232,7 @@ class StaticVectors(LessonResult):
     ruled: BetweenSenses | None = None
 
     def page(self, text: Text) -> Page:
-        """First two numbers, then as many as were learned."""
+        """The toy word, then the learned vectors."""
         return Page(text("static_vectors.title"), (*self._toy(text), *self._measured(text)))
 
     def _toy(self, text: Text) -> tuple[Part, ...]:
@@ -328,7 +328,7 @@ class StaticVectors(LessonResult):
         )
 
     def _choice(self, text: Text) -> str:
-        """How the words of both senses were chosen, else what would be, and what follows."""
+        """How the words of both senses were chosen, and the verdict."""
         rule = text("static_vectors.nouns_come_most_often")
         verdict = senses_verdict(self.measured, text)
         if not self.chosen:
@@ -374,12 +374,12 @@ def static_vectors(
 ) -> StaticVectors:
     """A word's static vector between its meanings; with its defaults it takes about 15 s.
 
-    In the toy a vector is [taste, technology]: `static` is the notes' vector of the word that the
-    sentence is `about`, `uses` has a row for each of its uses, and `meanings` those of the words
-    around it (these numbers are ours); words without a meaning are left out. Then the vector of
-    `word`, learned or read as in `neighbours`, is held against the words of `one` of its senses
-    and of the `other`. Not given, those of bank were chosen by hand, and of other words of several
-    senses the primer's own are taken by the rule of `beside_each_sense`.
+    In the toy a vector is [taste, technology]: `static` is the vector of the word that the sentence
+    is `about`, `uses` has a row for each of its uses, and `meanings` has the vectors of the words
+    around it; words without a meaning are left out. Then the vector of `word`, learned or read as
+    in `word_embeddings`, is compared with the words of `first_sense` and of `second_sense`. By
+    default those of bank are chosen by hand, and those of another ambiguous word of the primer by
+    the rule of `cooccurring_nouns`.
     """
     toy = _toy(sentence, about.lower(), uses, static, meanings)
     word = word.lower()
@@ -437,5 +437,5 @@ def _toy(
 
 
 def _share(vector: Float64[Tensor, " 2"]) -> float:
-    """The second number's part of the sum of both."""
+    """The second number as a share of the sum of both."""
     return float(vector[1] / vector.sum())

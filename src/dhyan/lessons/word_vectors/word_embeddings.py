@@ -1,4 +1,4 @@
-"""Words as vectors: learned from the primer or a text, or read from a file, and what lies near."""
+"""Word embeddings, learned by skip-gram or read from a file: nearest neighbours and analogies."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ LONGEST = 14  # words of a sentence of the primer
 
 @dataclass(frozen=True)
 class WordEmbeddings(LessonResult):
-    """The words nearest to some, and how often a noun's nearest noun is of its own kind."""
+    """Nearest neighbours, an analogy, and the share of nouns whose nearest noun has their domain."""
 
     source: str
     vocabulary_size: int
@@ -48,7 +48,7 @@ class WordEmbeddings(LessonResult):
     same_domain_by_chance: float
 
     def page(self, text: Text) -> Page:
-        """Neighbours first, then all cosines among them, then a sum of vectors."""
+        """Neighbours and the analogy, then all cosines."""
         a, b, c = self.analogy
         return Page(
             text("word_embeddings.title"),
@@ -163,12 +163,12 @@ def word_embeddings(
 
 
 def _vocabulary_form(word: str, vectors: WordVectors) -> str:
-    """A word as the vectors spell it: as it stands, else in lower case."""
+    """A word as spelled in the vocabulary: unchanged, or else in lower case."""
     return word if word in vectors.words else word.lower()
 
 
 def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:
-    """The sentences of a text file, or so many of the primer, as words in lower case."""
+    """The sentences of a text file, or `sentences` of the primer, as words in lower case."""
     if path:
         return [words_in(line) for line in read_lines(Path(path))]
     if not isinstance(sentences, int) or sentences < 1:
@@ -197,9 +197,9 @@ def learn_vectors(
 
 
 def same_domain_share(vectors: WordVectors) -> tuple[int, float, float]:
-    """How many nouns of the primer have vectors, and which share's nearest noun is of their kind.
+    """The number of primer nouns with vectors, and the share whose nearest noun has their domain.
 
-    The last number is the share there would be if the nearest noun were drawn by lot.
+    The last number is the expected share for a random noun.
     """
     lexicon = read_lexicon()
     domain_of = {
