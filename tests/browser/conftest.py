@@ -54,8 +54,8 @@ def browser():
 @pytest.fixture(scope="session")
 def address(models):
     """Address of a studio with the small models."""
-    with serving(ModelRegistry(models)) as found:
-        yield found
+    with serving(ModelRegistry(models)) as url:
+        yield url
 
 
 class Studio:

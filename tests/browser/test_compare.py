@@ -5,14 +5,13 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-ASKED = f"/compare?text={quote('We are friends.')}&model=bottleneck&model2=bahdanau"
 ALIKE = (
     f"/compare?text={quote('We are friends.')}&text2={quote('They are friends.')}&model=bahdanau"
 )
 PAIR = f"/compare?text={quote('We are friends.')}&text2={quote('We see a dog.')}&model=bahdanau"
 
 
-def done(page):
+def loaded(page):
     page.wait_for_selector(".compare:not(.waiting) [role=gridcell]")
     return page
 
@@ -21,24 +20,27 @@ def query(page):
     return {key: value for key, [value] in parse_qs(urlsplit(page.url).query).items()}
 
 
-def values(page, place):
-    cells = page.locator(f"{place} [role=gridcell]")
-    return cells.evaluate_all("(all) => all.map((one) => Number(one.dataset.value))")
+def values(page, selector):
+    cells = page.locator(f"{selector} [role=gridcell]")
+    return cells.evaluate_all("(cells) => cells.map((cell) => Number(cell.dataset.value))")
 
 
 def test_second_model_defaults_to_another_model(studio):
     page = studio.open("/compare?model=bahdanau")
     expect(page.locator(".tries button")).to_have_count(2)
     page.locator(".tries button").first.click()
-    done(page)
+    loaded(page)
     expect(page.locator("#second-model")).to_have_value("bottleneck")
 
 
 def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
-    page = done(studio.open(ALIKE))
-    one, other = values(page, ".compare-side:first-child"), values(page, ".compare-side:last-child")
+    page = loaded(studio.open(ALIKE))
+    left, right = (
+        values(page, ".compare-side:first-child"),
+        values(page, ".compare-side:last-child"),
+    )
     delta = values(page, ".compare-delta")
-    assert delta == pytest.approx([b - a for a, b in zip(one, other, strict=True)], abs=1e-7)
+    assert delta == pytest.approx([b - a for a, b in zip(left, right, strict=True)], abs=1e-7)
     first = page.locator(".compare-side").first
     first.locator(".cell[data-row='1'][data-column='2']").click()
     assert (query(page)["target"], query(page)["source"]) == ("2", "3")
@@ -51,7 +53,7 @@ def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
 
 def test_different_translations_are_compared_by_source_word(studio):
     for sentence in ("We are friends.", "The bank of the river is far.", "The man saw the dog."):
-        page = done(
+        page = loaded(
             studio.open(f"/compare?text={quote(sentence)}&model=bottleneck&model2=bahdanau")
         )
         if len(set(page.locator(".compare-said").all_text_contents())) == 2:
@@ -62,12 +64,12 @@ def test_different_translations_are_compared_by_source_word(studio):
 
 
 def test_missing_difference_is_explained_and_swap_exchanges_sides(studio):
-    page = done(studio.open(PAIR))
+    page = loaded(studio.open(PAIR))
     assert page.locator(".compare-delta [role=grid]").count() == 0
     expect(page.locator(".compare-delta")).to_contain_text("There is no difference map")
-    before = [values(page, f".compare-side:{one}-child") for one in ("first", "last")]
+    before = [values(page, f".compare-side:{side}-child") for side in ("first", "last")]
     page.locator(".compare-swap").click()
     expect(page.locator("#second-sentence")).to_have_value("We are friends.")
-    done(page)
-    assert [values(page, f".compare-side:{one}-child") for one in ("last", "first")] == before
+    loaded(page)
+    assert [values(page, f".compare-side:{side}-child") for side in ("last", "first")] == before
     assert query(page)["text"] == "We see a dog."

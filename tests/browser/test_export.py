@@ -34,14 +34,14 @@ def download(page, item):
     return event.value.suggested_filename, event.value.path().read_bytes()
 
 
-def said(page):
+def translation(page):
     """The words of the displayed translation."""
     return page.locator(".pair-target .pair-text").all_text_contents()
 
 
 def weights(page):
-    found = page.locator("[role=gridcell]")
-    return found.evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    cells = page.locator("[role=gridcell]")
+    return cells.evaluate_all("cells => cells.map(cell => cell.getAttribute('aria-label'))")
 
 
 def test_menu_is_operated_by_keyboard_and_returns_focus(page):
@@ -49,16 +49,16 @@ def test_menu_is_operated_by_keyboard_and_returns_focus(page):
     page.keyboard.press("e")
     menu = page.get_by_role("menu")
     assert page.locator("#export").get_attribute("aria-expanded") == "true"
-    way = "document.activeElement.dataset.way"
-    assert page.evaluate(way) == "seen-svg"
+    focused_item = "document.activeElement.dataset.way"
+    assert page.evaluate(focused_item) == "seen-svg"
     page.keyboard.press("ArrowDown")
-    assert page.evaluate(way) == "seen-png"
+    assert page.evaluate(focused_item) == "seen-png"
     page.keyboard.press("End")
-    assert page.evaluate(way) == "page-html"
+    assert page.evaluate(focused_item) == "page-html"
     page.keyboard.press("ArrowDown")
-    assert page.evaluate(way) == "seen-svg"
+    assert page.evaluate(focused_item) == "seen-svg"
     page.keyboard.press("c")
-    assert page.evaluate(way) == "data-csv"
+    assert page.evaluate(focused_item) == "data-csv"
     page.keyboard.press("Escape")
     assert menu.count() == 0
     assert page.evaluate("document.activeElement.id") == "export"
@@ -108,25 +108,25 @@ def test_open_menu_is_accessible_and_fits_a_small_window(studio):
     box = page.get_by_role("menu").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 375
-    found = Axe().run(page, context=".tools")
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page, context=".tools")
+    assert report.violations_count == 0, report.generate_report()
 
 
 def test_svg_is_self_contained_and_png_is_twice_the_size(page):
     name, content = download(page, "seen-svg")
     assert re.fullmatch(r"alpha_transformer_how-are-you_\d{8}\.svg", name)
     root = ElementTree.fromstring(content)
-    tags = [one.tag.rpartition("}")[2] for one in root.iter()]
+    tags = [element.tag.rpartition("}")[2] for element in root.iter()]
     assert tags.count("rect") >= len(weights(page))
-    texts = {one.text for one in root.iter() if one.tag.endswith("}text")}
+    texts = {element.text for element in root.iter() if element.tag.endswith("}text")}
     assert {"How", "are", "you"} <= texts
-    assert said(page)[0] in texts
+    assert translation(page)[0] in texts
     assert root.find("{*}title").text.endswith(SENTENCE)
     assert "/translate?text=" in root.find("{*}metadata").text
     assert "data:font/ttf;base64," in root.find("{*}style").text
-    for one in root.iter():
-        assert not {"class", "tabindex", "style"} & set(one.attrib)
-        assert not any("http" in value for key, value in one.attrib.items() if "href" in key)
+    for element in root.iter():
+        assert not {"class", "tabindex", "style"} & set(element.attrib)
+        assert not any("http" in value for key, value in element.attrib.items() if "href" in key)
     box = page.locator("svg.heat-picture").bounding_box()
     name, content = download(page, "seen-png")
     picture = Image.open(io.BytesIO(content))
@@ -144,7 +144,7 @@ def test_svg_of_a_large_map_contains_its_canvas(studio):
     page = studio.open("/translate?unit=token&model=transformer&text=" + quote("how are you " * 24))
     page.wait_for_selector("canvas", timeout=10_000)
     root = ElementTree.fromstring(download(page, "seen-svg")[1])
-    [image] = [one for one in root.iter() if one.tag.endswith("}image")]
+    [image] = [element for element in root.iter() if element.tag.endswith("}image")]
     assert image.get("href").startswith("data:image/png;base64,")
 
 
@@ -154,12 +154,12 @@ def test_figures_and_data_are_complete(page):
     svg = ElementTree.fromstring(download(page, "figure-svg")[1])
     assert svg.tag.endswith("}svg")
     trace = Trace.from_json(download(page, "data-json")[1].decode())
-    assert (trace.text, list(trace.target.words)) == (SENTENCE, said(page))
+    assert (trace.text, list(trace.target.words)) == (SENTENCE, translation(page))
     name, content = download(page, "data-csv")
     assert content.startswith(b"\xef\xbb\xbf")
     [_, *columns], *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))
     assert tuple(columns) == trace.source.words
-    assert [one[0] for one in rows] == list(trace.target.words)
+    assert [row[0] for row in rows] == list(trace.target.words)
     for _, *line in rows:
         assert sum(map(float, line)) == pytest.approx(1, abs=1e-5)
 
@@ -172,8 +172,11 @@ def file(page, browser, tmp_path):
     context = browser.new_context(offline=True, reduced_motion="reduce")
     opened, wrong = context.new_page(), []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("console", lambda said: said.type in ("error", "warning") and wrong.append(said.text))
-    opened.on("request", lambda one: wrong.append(one.url) if one.url.startswith("http") else None)
+    opened.on("console", lambda log: log.type in ("error", "warning") and wrong.append(log.text))
+    opened.on(
+        "request",
+        lambda request: wrong.append(request.url) if request.url.startswith("http") else None,
+    )
     opened.goto(path.as_uri())
     opened.wait_for_selector("[role=gridcell]")
     yield opened
@@ -216,12 +219,12 @@ def test_notebook_iframe_shows_a_trace(studio, models):
     from dhyan.insight.trace import trace
 
     page = studio.open("/translate?text=")
-    shown = interactive(trace(load(models[1]), SENTENCE, model="bahdanau"))._repr_html_()
+    iframe = interactive(trace(load(models[1]), SENTENCE, model="bahdanau"))._repr_html_()
     outside = studio.contexts[-1].new_page()
     wrong = []
     outside.on("pageerror", lambda error: wrong.append(str(error)))
-    outside.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    outside.set_content(f"<!doctype html>{shown}{shown}")
+    outside.on("console", lambda log: wrong.append(log.text) if log.type == "error" else None)
+    outside.set_content(f"<!doctype html>{iframe}{iframe}")
     for number in (0, 1):
         frame = outside.frame_locator("iframe").nth(number)
         frame.locator("[role=gridcell]").first.wait_for()

@@ -39,8 +39,8 @@ def test_every_view_fits_every_window_and_is_accessible(studio, view):
     for look in ("theme=light", "theme=dark&language=hi"):
         page.goto(f"{studio.address}/{view}?{SENTENCE}&{look}")
         page.wait_for_selector("#view h1")
-        found = Axe().run(still(page))
-        assert found.violations_count == 0, f"{look}: {found.generate_report()}"
+        report = Axe().run(still(page))
+        assert report.violations_count == 0, f"{look}: {report.generate_report()}"
 
 
 def test_link_reproduces_the_view_and_back_returns(studio):
@@ -48,9 +48,9 @@ def test_link_reproduces_the_view_and_back_returns(studio):
     page.locator("[role=gridcell][tabindex='0']").press(
         "ArrowRight"
     )  # a large map has one cell alone
-    seen = page.locator("main").aria_snapshot()
+    snapshot = page.locator("main").aria_snapshot()
     other = still(studio.open(page.url.removeprefix(studio.address)))
-    assert other.locator("main").aria_snapshot() == seen
+    assert other.locator("main").aria_snapshot() == snapshot
     page.get_by_role("link", name="Heads").click()
     page.wait_for_url(re.compile("/heads"))
     page.go_back()
@@ -133,9 +133,9 @@ def test_page_survives_a_stopped_server(browser, models):
 
 
 def test_server_that_stops_mid_stream_is_reported(browser, models, monkeypatch):
-    def slow(registry, asked, hear):
+    def slow(registry, request, on_words):
         for number in range(100):
-            hear(["नदी"] * number)
+            on_words(["नदी"] * number)
             time.sleep(0.1)
 
     monkeypatch.setattr(translate, "trace_json", slow)

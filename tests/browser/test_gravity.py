@@ -9,9 +9,9 @@ from dhyan.run import load
 
 def test_bank_moves_as_in_the_lecture_notes(studio):
     page = studio.open("/gravity?gravity_weights=drawn")
-    told = page.locator(".gravity-told .live").inner_text()
-    assert "from [9, 3] to [7.6, 3.8]" in told
-    assert "from 8.06 to 6.45" in told
+    summary = page.locator(".gravity-told .live").inner_text()
+    assert "from [9, 3] to [7.6, 3.8]" in summary
+    assert "from 8.06 to 6.45" in summary
 
 
 def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):

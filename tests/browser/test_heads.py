@@ -6,18 +6,18 @@ from urllib.parse import quote
 from axe_playwright_python.sync_playwright import Axe
 
 QUESTION = {"text": "The bank of the river is far.", "model": "transformer"}
-ASKED = f"text={quote(QUESTION['text'])}&model=transformer"
+QUERY = f"text={quote(QUESTION['text'])}&model=transformer"
 TILES = ".heads-tile"
 
 
 def importance(tile):
     """The importance on a tile, as a number."""
-    written = tile.get_attribute("aria-label").rpartition(" ")[2]
-    return float(written.replace("−", "-"))
+    label_value = tile.get_attribute("aria-label").rpartition(" ")[2]
+    return float(label_value.replace("−", "-"))
 
 
 def test_every_head_is_a_button_named_by_layer_head_and_statistics(studio):
-    page = studio.open(f"/heads?{ASKED}&role=decoder_self")
+    page = studio.open(f"/heads?{QUERY}&role=decoder_self")
     page.wait_for_selector(f"{TILES}[aria-label*='importance']")
     assert page.locator(f"{TILES}:not(.summary)").count() == 2 * 2
     assert page.locator(f"{TILES}.summary").count() == 2 * 2
@@ -27,7 +27,7 @@ def test_every_head_is_a_button_named_by_layer_head_and_statistics(studio):
 
 
 def test_arrows_and_enter_enlarge_a_head_and_the_url_keeps_it(studio):
-    page = studio.open(f"/heads?{ASKED}&role=cross")
+    page = studio.open(f"/heads?{QUERY}&role=cross")
     page.locator(f"{TILES}[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
@@ -42,15 +42,15 @@ def test_arrows_and_enter_enlarge_a_head_and_the_url_keeps_it(studio):
 
 
 def test_heads_are_sorted_by_importance(studio):
-    page = studio.open(f"/heads?{ASKED}&role=cross&order=missed")
+    page = studio.open(f"/heads?{QUERY}&role=cross&order=missed")
     page.wait_for_selector(f"{TILES}[aria-label*='importance']")
-    found = [importance(one) for one in page.locator(f"{TILES}:not(.summary)").all()]
-    assert len(found) == 4
-    assert found == sorted(found)
+    values = [importance(tile) for tile in page.locator(f"{TILES}:not(.summary)").all()]
+    assert len(values) == 4
+    assert values == sorted(values)
 
 
 def test_ablation_shows_both_translations(studio):
-    page = studio.open(f"/heads?{ASKED}&role=cross&layer=2&head=1&language=hi")
+    page = studio.open(f"/heads?{QUERY}&role=cross&layer=2&head=1&language=hi")
     page.locator("#heads-off").click()
     page.wait_for_selector(".heads-diff")
     answer = page.request.post(
@@ -66,7 +66,7 @@ def test_ablation_shows_both_translations(studio):
 
 
 def test_recurrent_model_has_one_tile_and_a_link(studio):
-    page = studio.open(f"/heads?{ASKED.replace('transformer', 'bahdanau')}&role=encoder_self")
+    page = studio.open(f"/heads?{QUERY.replace('transformer', 'bahdanau')}&role=encoder_self")
     page.wait_for_selector(TILES)
     assert page.locator(TILES).count() == 1
     assert page.locator("#heads-off").count() == 0

@@ -9,14 +9,14 @@ from playwright.sync_api import expect
 def draw(page, **heat):
     """Draw a map in an empty page; its callbacks are recorded in `calls`."""
     page.evaluate(
-        """async (given) => {
+        """async (options) => {
           const { draw } = await import("/static/js/heatmap.js");
-          globalThis.told = [];
-          const tell = (kind) => (...args) => told.push([kind, ...args]);
+          globalThis.calls = [];
+          const record = (kind) => (...args) => calls.push([kind, ...args]);
           const began = performance.now();
-          globalThis.map = draw({ label: "a map", widest: 700, ...given,
+          globalThis.map = draw({ label: "a map", widest: 700, ...options,
             says: (row, column, value) => `${row} ${column} ${value}`,
-            focus: tell("focus"), hover: tell("hover"), open: tell("open"), pin: tell("pin") });
+            focus: record("focus"), hover: record("hover"), open: record("open"), pin: record("pin") });
           document.querySelector("#view").replaceChildren(map);
           map.getBoundingClientRect();
           globalThis.spent = performance.now() - began;
@@ -32,8 +32,8 @@ def square(size):
     return {"rows": names, "columns": names, "values": values}
 
 
-def told(page):
-    return json.loads(page.evaluate("JSON.stringify(told)"))
+def calls(page):
+    return json.loads(page.evaluate("JSON.stringify(calls)"))
 
 
 @pytest.mark.parametrize("size", [7, 70])
@@ -45,22 +45,22 @@ def test_keyboard_and_hover_callbacks_on_svg_and_canvas(studio, size):
     for key in ("ArrowRight", "ArrowDown", "End", "Control+Home", "PageDown", "Enter", " "):
         page.keyboard.press(key)
     last, ten = size - 1, min(10, size - 1)
-    assert told(page) == [
+    assert calls(page) == [
         ["focus", 0, 1], ["focus", 1, 1], ["focus", 1, last], ["focus", 0, 0], ["focus", ten, 0],
         ["open", ten, 0], ["pin", ten],
     ]  # fmt: skip
     expect(live).to_be_focused()
     expect(live).to_have_attribute("aria-label", f"{ten} 0 0")
-    page.evaluate("told.length = 0")
+    page.evaluate("calls.length = 0")
     frame = box.locator("svg").bounding_box()
     x, y = frame["x"] + 0.4 * frame["width"], frame["y"] + min(0.5 * frame["height"], 300)
     page.mouse.move(x, y)
     page.mouse.move(x + 1, y)
     page.mouse.move(2, 2)
-    heard = told(page)
-    assert [kind for kind, *_ in heard] == ["hover", "hover"]
-    assert heard[0][1] is not None
-    assert heard[1][1:] == [None, None]
+    hovers = calls(page)
+    assert [kind for kind, *_ in hovers] == ["hover", "hover"]
+    assert hovers[0][1] is not None
+    assert hovers[1][1:] == [None, None]
 
 
 def test_masked_cells_are_hatched_and_labels_of_a_large_map_are_sticky(studio):
@@ -77,7 +77,7 @@ def test_masked_cells_are_hatched_and_labels_of_a_large_map_are_sticky(studio):
     page.wait_for_function(
         """() => {
           const [frame, label] = [map, map.querySelector('[data-row="40"].label')]
-            .map((one) => one.getBoundingClientRect().left);
+            .map((label) => label.getBoundingClientRect().left);
           return map.scrollLeft > 100 && label >= frame && label - frame < 60;
         }""",
         timeout=2000,

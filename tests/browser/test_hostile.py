@@ -67,13 +67,13 @@ SHAPES = (
 )
 HOSTILE = [shape.format(call) for shape, call in product(SHAPES, CALLS)]
 AT_ONCE = 52
-SAYS = """(text) => {
+SHOWS = """(text) => {
   const bare = (words) => words.replace(/\\s/g, "");
   const cells = [...document.querySelectorAll("[role=gridcell]")];
   return cells.length === 1 && bare(cells[0].getAttribute("aria-label")).includes(bare(text));
 }"""
 TYPE_EACH = f"""async (texts) => {{
-  const says = {SAYS};
+  const says = {SHOWS};
   const wrong = [];
   for (const text of texts) {{
     const box = document.querySelector("#sentence");
@@ -122,7 +122,7 @@ def test_hostile_output_and_labels_stay_text(browser, tmp_path, first):
         page.evaluate(WATCH)
         for number, text in enumerate(texts):
             page.locator("#model").select_option(f"t{number}")
-            page.wait_for_function(SAYS, arg=text, timeout=20_000)
+            page.wait_for_function(SHOWS, arg=text, timeout=20_000)
         assert page.evaluate("window.reports") == []
         assert page.evaluate("window.done") is None
         opened.close()
@@ -133,8 +133,8 @@ def test_hostile_output_and_labels_stay_text(browser, tmp_path, first):
 def echo_trace(route):
     """Respond with a trace whose source is the requested text."""
     text = route.request.post_data_json["text"]
-    heard = as_trace(text)
-    trace = {**as_trace("said"), "text": text, "source": heard["source"]}
+    echo = as_trace(text)
+    trace = {**as_trace("said"), "text": text, "source": echo["source"]}
     body = f"event: done\ndata: {json.dumps(trace)}\n\n"
     route.fulfill(body=body, content_type="text/event-stream")
 
@@ -145,7 +145,7 @@ def test_hostile_input_stays_text(studio):
     page.route("**/api/translate/stream", echo_trace)
     assert page.evaluate(TYPE_EACH, HOSTILE) == []
     page.unroute("**/api/translate/stream")
-    page.locator("#sentence").fill(HOSTILE[0])  # and once the model itself is asked
+    page.locator("#sentence").fill(HOSTILE[0])  # once with the model itself
     page.locator("#sentence").press("Enter")
     expect(page.locator("[role=gridcell]").nth(1)).to_be_visible()
     assert page.locator("#sentence").input_value() == HOSTILE[0]

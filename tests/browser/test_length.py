@@ -24,8 +24,8 @@ def test_every_model_has_a_line_a_row_and_the_servers_scores(studio, models):
     page.locator(".length-notes summary").click()
     assert "bs:1000" in page.locator(".length-notes").inner_text()
     page.locator(".chart-table summary").first.click()
-    shown = page.locator(".chart-table table").first.locator("tbody tr td:nth-child(2)")
-    told = page.evaluate(
+    cells = page.locator(".chart-table table").first.locator("tbody tr td:nth-child(2)")
+    scores = page.evaluate(
         """async () => {
           const body = JSON.stringify({ model: "bottleneck", per_bucket: 2, beam: 1 });
           const headers = { "content-type": "application/json" };
@@ -34,8 +34,8 @@ def test_every_model_has_a_line_a_row_and_the_servers_scores(studio, models):
           return JSON.parse(data).buckets.map((bucket) => bucket.value);
         }"""
     )
-    written = [float(text.split()[0]) for text in shown.all_inner_texts()]
-    assert written == pytest.approx(told, abs=0.051)
+    displayed = [float(text.split()[0]) for text in cells.all_inner_texts()]
+    assert displayed == pytest.approx(scores, abs=0.051)
 
 
 def test_bucket_shows_sentences_that_open_in_translate(studio):
@@ -62,8 +62,8 @@ def test_link_reproduces_the_bucket_and_it_is_accessible(studio):
     assert page.locator(".length-chooser [aria-checked=true]").inner_text() == "6–10"
     page.locator(".chart-table summary").first.click()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 375
-    found = Axe().run(page, context="#view")
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page, context="#view")
+    assert report.violations_count == 0, report.generate_report()
 
 
 def test_measurement_stops_and_resumes(studio):

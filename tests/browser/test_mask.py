@@ -2,16 +2,16 @@
 
 from playwright.sync_api import expect
 
-ASKED = "text=The+bank+of+the+river+is+far.&model=transformer"
+QUERY = "text=The+bank+of+the+river+is+far.&model=transformer"
 PAST = ".mask-past [data-value]"
 
 
 def values(page, selector=PAST):
-    return [float(one.get_attribute("data-value")) for one in page.locator(selector).all()]
+    return [float(cell.get_attribute("data-value")) for cell in page.locator(selector).all()]
 
 
 def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
-    page = studio.open(f"/mask?{ASKED}&position=3")
+    page = studio.open(f"/mask?{QUERY}&position=3")
     page.wait_for_selector(PAST)
     for cell in page.locator(".mask-map [role=gridcell]").all():
         row, column = (int(cell.get_attribute(f"data-{side}")) for side in ("row", "column"))
@@ -26,12 +26,12 @@ def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
     assert "masked=0" in page.url
     assert "−∞" not in page.locator(".mask-map").inner_html()
     padding = page.locator(".mask-token.pad").first
-    assert "gradient" in padding.evaluate("one => getComputedStyle(one).backgroundImage")
+    assert "gradient" in padding.evaluate("cell => getComputedStyle(cell).backgroundImage")
     assert "0.0" in page.locator(".mask-padding > p").last.inner_text()
 
 
 def test_unknown_word_gets_suggestions(studio):
-    page = studio.open(f"/mask?{ASKED}&position=2")
+    page = studio.open(f"/mask?{QUERY}&position=2")
     page.wait_for_selector(PAST)
     page.locator("#mask-word").fill("qqq")
     page.keyboard.press("Enter")
@@ -47,7 +47,7 @@ def test_unknown_word_gets_suggestions(studio):
 
 
 def test_recurrent_decoder_has_no_mask_and_no_leak(studio):
-    page = studio.open(f"/mask?{ASKED.replace('transformer', 'luong')}&masked=0&position=3")
+    page = studio.open(f"/mask?{QUERY.replace('transformer', 'luong')}&masked=0&position=3")
     page.wait_for_selector(PAST)
     assert values(page) == [0.0, 0.0, 0.0]
     assert page.locator(".mask [role=radio], .mask-map [role=grid]").count() == 0

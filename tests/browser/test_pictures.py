@@ -12,7 +12,7 @@ from dhyan.studio.demo_models import cache_folder, trained_models
 from dhyan.studio.registry import ModelRegistry
 from tests.browser.conftest import Studio, serving
 
-FOLDER = os.environ.get("PICTURES")  # without it they are drawn, looked at by the test, and left
+FOLDER = os.environ.get("PICTURES")  # without it the screenshots go to a temporary folder
 BOAT = quote("Amit came to the bank and rowed the boat.")
 RIVER = quote("The bank of the river is far.")
 APPLE = quote("Apple launched a new phone while I was eating an orange.")
@@ -51,7 +51,7 @@ def test_screenshot_is_taken(gallery, name, tmp_path):
     page.wait_for_selector("#view h1")
     with suppress(TimeoutError):  # some views go on translating
         page.wait_for_load_state("networkidle", timeout=90_000 if FOLDER else 2_000)
-    drawn = page.screenshot(path=Path(FOLDER or tmp_path) / f"{name}.png")
-    assert drawn.startswith(b"\x89PNG")
+    screenshot = page.screenshot(path=Path(FOLDER or tmp_path) / f"{name}.png")
+    assert screenshot.startswith(b"\x89PNG")
     assert not gallery.wrong
     page.context.close()

@@ -13,8 +13,8 @@ ROWS = """table => [...table.tBodies[0].rows].map((row) =>
 
 def table(page, stage, *, last=True):
     """Cell texts of a stage's result, row by row."""
-    found = page.locator(f"[data-stage='{stage}'] table.matrix-table")
-    return (found.last if last else found.first).evaluate(ROWS)
+    tables = page.locator(f"[data-stage='{stage}'] table.matrix-table")
+    return (tables.last if last else tables.first).evaluate(ROWS)
 
 
 def test_toy_cat_has_the_expected_numbers(studio):
@@ -37,8 +37,11 @@ def test_softmax_of_money_bank_saturates_and_a_tenth_does_not(studio):
     assert "1.000 to three digits" in page.locator("[data-stage='6'] .remark").inner_text()
     page.click("[data-toy=tenth]")
     assert table(page, 3) == [["6.91", "10.86"], ["10.86", "14.67"]]
-    weights = [[float(one) for one in row] for row in table(page, 6)]
-    assert [[round(one, 3) for one in row] for row in weights] == [[0.058, 0.942], [0.063, 0.937]]
+    weights = [[float(text) for text in row] for row in table(page, 6)]
+    assert [[round(weight, 3) for weight in row] for row in weights] == [
+        [0.058, 0.942],
+        [0.063, 0.937],
+    ]
     assert page.locator("[data-stage='6'] .remark").inner_text() == ""
 
 
@@ -77,7 +80,7 @@ def test_edits_update_at_once_and_are_kept_in_the_url(studio):
     field.fill("−2,5")
     assert table(page, 7)[0][0] == "-2.112".replace("-", "−")
     assert "v+-2.5_0_0_0" in page.url
-    assert field.evaluate("one => one === document.activeElement")
+    assert field.evaluate("field => field === document.activeElement")
     field.fill("two")
     assert field.get_attribute("aria-invalid") == "true"
     field.press("Tab")
@@ -111,7 +114,7 @@ def test_server_computes_the_same(studio):
     page.wait_for_selector(".verdict .badge.same")
     gaps = re.findall(r"at most (nothing|[\d.]+e−\d+)", page.locator(".verdict").inner_text())
     assert len(gaps) == 2
-    assert all(one == "nothing" or int(one.split("−")[1]) >= 12 for one in gaps)
+    assert all(gap == "nothing" or int(gap.split("−")[1]) >= 12 for gap in gaps)
 
 
 def test_invalid_toy_is_corrected_and_reported(studio):
@@ -144,8 +147,8 @@ def test_cells_open_their_sum_and_map_rows_select_the_query(studio):
     assert dialog.locator(".badge.same").count() == 1
     width = int(page.locator("[data-stage='4'] .matrix-name").first.inner_text().split("×")[1])
     assert dialog.locator("tbody tr").count() == width
-    found = Axe().run(page, context="dialog")
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page, context="dialog")
+    assert report.violations_count == 0, report.generate_report()
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.dataset.column") == "1"
     page.locator(".picture .cell[data-row='2'][data-column='1']").click()

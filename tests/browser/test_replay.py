@@ -15,8 +15,8 @@ def registry(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     translator = load(models[3])
     for name, sentence in SENTENCES.items():
-        told = trace(translator, sentence, model="transformer").to_json()
-        (folder / f"{name}.json").write_text(told, encoding="utf-8")
+        saved = trace(translator, sentence, model="transformer").to_json()
+        (folder / f"{name}.json").write_text(saved, encoding="utf-8")
     return ModelRegistry([], [folder / f"{name}.json" for name in SENTENCES])
 
 

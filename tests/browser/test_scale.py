@@ -15,19 +15,19 @@ def values(page, which):
     page.locator(".scale-part summary").nth(which).click()
     table = page.locator(".scale-part details").nth(which).locator("table")
     return table.evaluate(
-        "(one) => [...one.tBodies[0].rows].map((row) => "
+        "(table) => [...table.tBodies[0].rows].map((row) => "
         "[...row.cells].map((cell) => parseFloat(cell.textContent)))"
     )
 
 
-def opened(studio, query=""):
+def open_scale(studio, query=""):
     page = studio.open(f"/scale{query}")
     expect(page.locator(".scale .chart-picture")).to_have_count(3)
     return page
 
 
 def test_raw_softmax_saturates_at_width_64_and_scaled_does_not(studio):
-    page = opened(studio)
+    page = open_scale(studio)
     before = cells(page, "raw")
     assert before == pytest.approx([0.847, 0.218], abs=0.04)
     assert cells(page, "scaled") == pytest.approx([0.246, 0.867], abs=0.02)
@@ -56,7 +56,7 @@ def test_raw_softmax_saturates_at_width_64_and_scaled_does_not(studio):
 
 
 def test_variance_equals_width_and_weights_sum_to_one(studio):
-    page = opened(studio, "?seed=3&keys=5&dimension=16")
+    page = open_scale(studio, "?seed=3&keys=5&dimension=16")
     rows = values(page, 0)
     assert len(rows) == 10
     for width, line, measured in rows:
@@ -70,7 +70,7 @@ def test_variance_equals_width_and_weights_sum_to_one(studio):
 
 
 def test_seed_changes_the_numbers_and_a_link_reproduces_them(studio):
-    page = opened(studio, "?seed=7&keys=9")
+    page = open_scale(studio, "?seed=7&keys=9")
     before = cells(page, "raw")
     page.locator("input[data-key=seed]").focus()
     page.keyboard.press("ArrowRight")

@@ -10,10 +10,10 @@ from tests.studio.test_decoder_step import KINDS
 
 PREFIX = "%E0%A4%86%E0%A4%A6%E0%A4%AE%E0%A5%80"  # आदमी
 HERE = f"/step?text=the+man+is+tall&prefix={PREFIX}&target=1&source=2"
-REDO = """async (found) => {
+RECOMPUTE = """async (response) => {
   const { unpackSteps, recomputeStep } = await import("/static/js/views/step/recompute.js");
-  const all = unpackSteps(found);
-  return all.queries.map((_, step) => recomputeStep(all, step).most);
+  const operands = unpackSteps(response);
+  return operands.queries.map((_, step) => recomputeStep(operands, step).most);
 }"""
 ROWS = {
     "bahdanau": ["s", "Ws", "h", "Uh", "sum", "tanh", "e", "exp", "alpha", "ah", "c"],
@@ -21,7 +21,7 @@ ROWS = {
 }
 
 
-def shown(studio, path, **options):
+def open_step(studio, path, **options):
     page = studio.open(path, **options)
     page.wait_for_selector(".flow")
     return page
@@ -29,7 +29,7 @@ def shown(studio, path, **options):
 
 def rows(page):
     return page.locator(".flow-row[data-name]").evaluate_all(
-        "found => found.map((row) => row.dataset.name)"
+        "elements => elements.map((row) => row.dataset.name)"
     )
 
 
@@ -37,18 +37,20 @@ def test_recomputed_scores_agree_with_the_model(studio):
     page = studio.open("/step")
     for decoder in KINDS:
         translator = untrained_translator("gru", decoder)
-        [said] = translator(ENGLISH[0])
-        apart = page.evaluate(REDO, to_json(decoder_steps(translator, ENGLISH[0], said)))
-        assert apart
-        assert max(apart) < 1e-5, decoder
+        [translation] = translator(ENGLISH[0])
+        differences = page.evaluate(
+            RECOMPUTE, to_json(decoder_steps(translator, ENGLISH[0], translation))
+        )
+        assert differences
+        assert max(differences) < 1e-5, decoder
 
 
 @pytest.mark.parametrize("model", ROWS)
 def test_rows_go_from_state_to_context_and_cells_open_their_arithmetic(studio, model):
-    page = shown(studio, f"{HERE}&model={model}")
+    page = open_step(studio, f"{HERE}&model={model}")
     assert rows(page) == ROWS[model]
     shares = page.locator(".row-alpha [data-value]").evaluate_all(
-        "found => found.map((cell) => Number(cell.dataset.value))"
+        "elements => elements.map((cell) => Number(cell.dataset.value))"
     )
     assert sum(shares) == pytest.approx(1, abs=1e-6)
     assert "agrees with the model to" in page.locator(".step-check").inner_text()
@@ -65,18 +67,18 @@ def test_rows_go_from_state_to_context_and_cells_open_their_arithmetic(studio, m
 
 
 def test_dialog_selects_another_element_of_the_vector(studio):
-    page = shown(studio, f"{HERE}&model=bahdanau", color_scheme="dark")
+    page = open_step(studio, f"{HERE}&model=bahdanau", color_scheme="dark")
     page.locator(".row-c .strip-cell").first.click()
     page.keyboard.press("Tab")
     page.locator("dialog .strip-cell").nth(3).click()
     assert "number 4 of" in page.locator("dialog h2").inner_text()
     assert page.locator("dialog .badge.same").count() == 1
-    found = Axe().run(page, context="dialog")
-    assert found.violations_count == 0, found.generate_report()
+    report = Axe().run(page, context="dialog")
+    assert report.violations_count == 0, report.generate_report()
 
 
 def test_keyboard_moves_and_nothing_plays_by_itself(studio):
-    page = shown(studio, f"{HERE}&model=bahdanau")
+    page = open_step(studio, f"{HERE}&model=bahdanau")
     page.keyboard.press(".")
     assert "target=2" in page.url
     second = page.locator(".step-said button:nth-child(2)[aria-current]")
@@ -86,10 +88,10 @@ def test_keyboard_moves_and_nothing_plays_by_itself(studio):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
     assert "source=3" in page.url
-    place = page.evaluate(
+    position = page.evaluate(
         "[document.activeElement.dataset.name, document.activeElement.dataset.word]"
     )
-    assert place == ["exp", "2"]
+    assert position == ["exp", "2"]
     page.keyboard.press("Enter")
     assert page.locator("dialog.sum").is_visible()
     page.keyboard.press("Escape")
@@ -100,7 +102,7 @@ def test_keyboard_moves_and_nothing_plays_by_itself(studio):
 
 
 def test_step_is_clamped_to_the_last(studio):
-    page = shown(studio, "/step?text=the+man+is+tall&target=500&model=luong")
+    page = open_step(studio, "/step?text=the+man+is+tall&target=500&model=luong")
     assert page.locator(".step-said button").last.get_attribute("aria-current") == "step"
 
 

@@ -16,7 +16,7 @@ def test_curves_and_checkpoints_of_a_run(studio):
     page.wait_for_selector(".train-probe .heat")
     assert page.locator(".train-curve:visible h2").first.inner_text() == "Loss"
     frames = page.locator(".frame")
-    steps = [int(one.get_attribute("data-step")) for one in frames.all()]
+    steps = [int(frame.get_attribute("data-step")) for frame in frames.all()]
     assert steps == list(range(0, STEPS + 1, ALL["training.save_every"]))
     assert frames.last.get_attribute("aria-checked") == "true"
     frames.last.focus()

@@ -8,20 +8,20 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 SENTENCE = "How are you?"
-BEGINNING = "नदी का"  # the small models have little to say of themselves
-ASKED = f"/translate?text={quote(SENTENCE)}&model=bahdanau&prefix={quote(BEGINNING)}"
+PREFIX = "नदी का"  # the small models generate little without a prefix
+PATH = f"/translate?text={quote(SENTENCE)}&model=bahdanau&prefix={quote(PREFIX)}"
 
 
-def trace(page, model="bahdanau", text=SENTENCE, prefix=BEGINNING):
-    answer = page.request.post(
+def trace(page, model="bahdanau", text=SENTENCE, prefix=PREFIX):
+    response = page.request.post(
         page.url.split("/translate")[0] + "/api/translate",
         data={"text": text, "model": model, "prefix": prefix},
     )
-    return answer.json()
+    return response.json()
 
 
-def weights(found):
-    block = next(one for one in found["attention"] if one["role"] == "cross")
+def weights(response):
+    block = next(block for block in response["attention"] if block["role"] == "cross")
     _, rows, columns = block["shape"]
     values = struct.unpack(
         f"<{rows * columns}f", base64.b64decode(block["data"])[: 4 * rows * columns]
@@ -33,7 +33,7 @@ def query(page):
     return {key: value for key, [value] in parse_qs(urlsplit(page.url).query).items()}
 
 
-def done(page):
+def loaded(page):
     page.wait_for_selector(".translate:not(.waiting) .board")
     return page
 
@@ -44,11 +44,11 @@ def test_map_shows_the_weights_of_the_model(studio):
     page.keyboard.press("/")
     page.keyboard.type(SENTENCE)
     page.keyboard.press("Enter")
-    cells = done(page).locator("[role=gridcell]")
+    cells = loaded(page).locator("[role=gridcell]")
     expected = weights(trace(page, prefix=""))
     assert cells.count() == sum(map(len, expected))
     labels = cells.evaluate_all(
-        "(all) => all.map((one) => one.getAttribute('aria-label').split(': ').at(-1))"
+        "(cells) => cells.map((cell) => cell.getAttribute('aria-label').split(': ').at(-1))"
     )
     assert labels == [f"{value:.3f}" for line in expected for value in line]
     assert page.locator(".pair-target .pair-word").count() == len(expected)
@@ -57,10 +57,10 @@ def test_map_shows_the_weights_of_the_model(studio):
 
 
 def test_hover_does_not_select_and_keyboard_does(studio):
-    page = done(studio.open(ASKED))
+    page = loaded(studio.open(PATH))
     before = page.url
     page.locator(".cell[data-row='1'][data-column='2']").hover()
-    expect(page.locator(".pair-target .pair-word.here")).to_have_text(BEGINNING.split()[1])
+    expect(page.locator(".pair-target .pair-word.here")).to_have_text(PREFIX.split()[1])
     assert page.locator(".pair-lines path").count() >= 1
     assert page.url == before
     page.locator(".pair-source .pair-word").nth(2).hover()
@@ -71,8 +71,8 @@ def test_hover_does_not_select_and_keyboard_does(studio):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     assert (query(page)["target"], query(page)["source"]) == ("2", "2")
-    said = page.locator(".cell:focus").get_attribute("aria-label")
-    expect(page.locator(".live")).to_contain_text(said)
+    label = page.locator(".cell:focus").get_attribute("aria-label")
+    expect(page.locator(".live")).to_contain_text(label)
     page.keyboard.press("Space")
     assert query(page)["pinned"] == "2"
     page.keyboard.press("Enter")
@@ -81,8 +81,8 @@ def test_hover_does_not_select_and_keyboard_does(studio):
 
 
 def test_forced_prefix_and_undo(studio):
-    page = done(studio.open("/translate?text=the+dog&model=bahdanau"))
-    own = [one["text"] for one in trace(page, text="the dog", prefix="")["target"]["tokens"]]
+    page = loaded(studio.open("/translate?text=the+dog&model=bahdanau"))
+    own = [token["text"] for token in trace(page, text="the dog", prefix="")["target"]["tokens"]]
     choice = page.locator("button.chance").first
     word = choice.locator(".chance-word").text_content()
     choice.click()
@@ -96,7 +96,7 @@ def test_forced_prefix_and_undo(studio):
 
 
 def test_ribbon_widths_are_weights_and_ribbons_have_keyboard_navigation(studio):
-    page = done(studio.open(f"{ASKED}&display=ribbons"))
+    page = loaded(studio.open(f"{PATH}&display=ribbons"))
     expected = [value for line in weights(trace(page)) for value in line if value >= 0.02]
     assert page.locator(".ribbon").count() == len(expected)
     page.set_viewport_size({"width": 375, "height": 800})
@@ -105,13 +105,15 @@ def test_ribbon_widths_are_weights_and_ribbons_have_keyboard_navigation(studio):
     page.keyboard.press("ArrowRight")
     expect(page.locator(".ribbon-word:focus")).to_have_attribute("data-at", "1")
     assert query(page)["target"] == "2"
-    strong = page.locator(".ribbon.here").evaluate_all("(all) => all.map((one) => one.dataset.row)")
+    strong = page.locator(".ribbon.here").evaluate_all(
+        "(cells) => cells.map((cell) => cell.dataset.row)"
+    )
     assert set(strong) == {"1"}
     assert not Axe().run(page, context="main").response["violations"]
 
 
 def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):
-    page = done(studio.open(ASKED))
+    page = loaded(studio.open(PATH))
     for key in "sxnT":
         page.keyboard.press(key)
     table = page.locator(".weights table")
@@ -121,12 +123,12 @@ def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):
     assert {key: query(page)[key] for key in ("scale", "specials", "numbers", "display")} == {
         "scale": "sqrt", "specials": "0", "numbers": "0", "display": "table",
     }  # fmt: skip
-    again = done(studio.open(page.url.removeprefix(studio.address)))
+    again = loaded(studio.open(page.url.removeprefix(studio.address)))
     assert again.locator("main").aria_snapshot() == page.locator("main").aria_snapshot()
 
 
 def test_head_selection_and_labelled_averages(studio):
-    page = done(studio.open(f"/translate?text={quote(SENTENCE)}&model=transformer"))
+    page = loaded(studio.open(f"/translate?text={quote(SENTENCE)}&model=transformer"))
     expect(page.locator(".legend")).to_contain_text("summary")
     page.locator("select[data-key=head]").select_option("2")
     expect(page.locator(".legend")).not_to_contain_text("summary")
@@ -141,10 +143,11 @@ def test_head_selection_and_labelled_averages(studio):
 
 
 def test_bottleneck_model_shows_one_vector(studio):
-    page = done(studio.open(ASKED.replace("bahdanau", "bottleneck")))
+    page = loaded(studio.open(PATH.replace("bahdanau", "bottleneck")))
     expect(page.locator(".bottle")).to_contain_text("one vector for the whole sentence")
     full = page.locator("[role=gridcell]").evaluate_all(
-        "(all) => all.filter((one) => one.dataset.value > 0.999).map((one) => one.dataset.column)"
+        "(cells) => cells.filter((cell) => cell.dataset.value > 0.999)"
+        ".map((cell) => cell.dataset.column)"
     )
     assert len(set(full)) == 1
     assert len(full) == len(trace(page, "bottleneck")["target"]["tokens"])
@@ -152,7 +155,7 @@ def test_bottleneck_model_shows_one_vector(studio):
 
 def test_long_sentence_is_drawn_and_too_long_is_refused(studio):
     words = ["a"] * 129
-    page = done(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau"))
+    page = loaded(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau"))
     expect(page.locator("canvas.heat-canvas")).to_be_visible()
     page.locator(".heat-live").focus()
     page.keyboard.press("End")

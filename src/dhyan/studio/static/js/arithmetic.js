@@ -99,7 +99,7 @@ export function openSum(spec) {
 
 /**
  * Dialog with a whole vector that the page does not recompute.
- * @param {{title: string, words: string, label: string | Node, values: number[], about: string}} asked
+ * @param {{title: string, words: string, label: string | Node, values: number[], about: string}} spec
  */
 export function openVector({ title, words, label, values, about }) {
   const dialog = el("dialog", { class: "sum", "aria-labelledby": "sum-title", on: {

@@ -23,7 +23,7 @@ function formatValue(value) {
 
 /**
  * File name `alpha_bahdanau_the-bank-of_20261115.svg`: view, model, sentence, date.
- * @param {{view: string, q: string, m: string}} state @param {{text: string} | null} [trace]
+ * @param {{view: string, text: string, model: string}} state @param {{text: string} | null} [trace]
  */
 export function fileName(state, trace, suffix, date = new Date()) {
   const kind = state.view === "translate" ? "alpha" : state.view;

@@ -1,8 +1,8 @@
-/** What the page says, in English and in Hindi. */
+/** Messages of the page, in English and Hindi. */
 
 import { state } from "./state.js";
 
-const WORDS = {
+const MESSAGES = {
   skip: ["Skip to the picture", "सीधे चित्र पर जाएँ"],
   sentence: ["Sentence", "वाक्य"],
   write: ["Write a sentence in English", "अंग्रेज़ी में एक वाक्य लिखिए"],
@@ -78,21 +78,21 @@ const WORDS = {
   view_compare: ["Compare", "तुलना"],
 };
 
-/** The page's language. */
+/** The current language. */
 export const lang = () => state.language ?? "en";
 
-/** A sentence in the page's language, {0} and so on replaced. @param {string} key */
+/** A message in the current language, with {0}, {1} … replaced. @param {string} key */
 export function message(key, ...values) {
-  const pair = WORDS[key];
-  if (!pair) throw new Error(`no words for ${key}`);
-  const words = pair[lang() === "hi" ? 1 : 0];
-  return words.replace(/\{(\d)\}/g, (_, number) => String(values[Number(number)]));
+  const pair = MESSAGES[key];
+  if (!pair) throw new Error(`no message for ${key}`);
+  const text = pair[lang() === "hi" ? 1 : 0];
+  return text.replace(/\{(\d)\}/g, (_, number) => String(values[Number(number)]));
 }
 
-/** Whether there are words under a key. */
-export const hasMessage = (key) => key in WORDS;
+/** Whether a key has a message. */
+export const hasMessage = (key) => key in MESSAGES;
 
-/** More words, which a view brings with it under keys of its own. @param {Record<string, [string, string]>} more */
-export function addMessages(more) {
-  Object.assign(WORDS, more);
+/** Register the messages of a view. @param {Record<string, [string, string]>} messages */
+export function addMessages(messages) {
+  Object.assign(MESSAGES, messages);
 }

@@ -100,7 +100,7 @@ export function open() {
   function render() {
     if (!traces) return;
     const names = [state.model, secondModel()];
-    views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, tr: "0" }));
+    views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, transliterate: "0" }));
     match = matchTokens(...views);
     renderControls();
     maps = views.map((view, index) => {

@@ -1,4 +1,4 @@
-/** What the view /compare says. */
+/** Messages of the view /compare, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 

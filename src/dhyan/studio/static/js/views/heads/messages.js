@@ -1,4 +1,4 @@
-/** What the view of all heads says. */
+/** Messages of the view /heads, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 

@@ -1,4 +1,4 @@
-/** What the view of lengths says. */
+/** Messages of the view /length, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 

@@ -1,4 +1,4 @@
-/** What the view of the mask says. */
+/** Messages of the view /mask, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 

@@ -1,4 +1,4 @@
-/** What the view /qkv says, in both languages. */
+/** Messages of the view /qkv, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 

@@ -1,4 +1,4 @@
-/** What the view of the scaling says. */
+/** Messages of the view /scale, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 

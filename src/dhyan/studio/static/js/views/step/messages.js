@@ -1,4 +1,4 @@
-/** What the view /step says. */
+/** Messages of the view /step, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 

@@ -11,7 +11,7 @@ const UNKNOWN = 3; // id of the unknown token
 /**
  * @param {object} trace
  * @param {{source_language?: string, target_language?: string}} card
- * @param {{u: string, sp: string, l: number, h: string, tr: string}} options keys of the state
+ * @param {{unit: string, specials: string, layer: number, head: string, transliterate: string}} options keys of the state
  */
 export function attentionView(trace, card, options) {
   const block = blockAt(trace, "cross", options.layer || 99);

@@ -7,7 +7,7 @@ import { message } from "../../messages.js";
 
 const STEPS = 24;
 
-/** @param {object} view @param {{v: string, sc: string, sp: string, u: string, n: string, tr: string}} options */
+/** @param {object} view @param {{display: string, scale: string, specials: string, unit: string, numbers: string, transliterate: string}} options */
 export function legend(view, options) {
   const notes = [
     options.display === "ribbons" ? message("translate_thin", LEAST) : message(`translate_scale_${options.scale}`),

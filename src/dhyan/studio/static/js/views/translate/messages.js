@@ -1,4 +1,4 @@
-/** What the view /translate says. */
+/** Messages of the view /translate, in English and Hindi. */
 
 import { addMessages } from "../../messages.js";
 
