@@ -17,43 +17,43 @@ from tests.tiny_models import tiny_recipe, write_corpus
 
 
 def test_the_network_of_the_notes_has_thirty_parameters():
-    shown = bahdanau()
-    assert shown.parameters == (24, 3, 3)
+    result = bahdanau()
+    assert result.parameters == (24, 3, 3)
     assert sum(one.numel() for one in AdditiveScore(4, 4, 3).parameters()) == 30
-    assert "24 + 3 + 3 = 30" in shown.text()
-    assert "24 + 3 + 3 = 30" in shown.text("hi")
+    assert "24 + 3 + 3 = 30" in result.text()
+    assert "24 + 3 + 3 = 30" in result.text("hi")
 
 
 def test_the_shapes_are_those_of_the_notes():
-    shown = bahdanau()
-    assert shown.rows.shape == (4, 8)
-    assert shown.w.shape == (8, 3)
-    assert shown.inner.shape == (4, 3)
-    assert shown.scores.shape == shown.weights.shape == (4,)
-    assert shown.context.shape == (4,)
+    result = bahdanau()
+    assert result.rows.shape == (4, 8)
+    assert result.w.shape == (8, 3)
+    assert result.inner.shape == (4, 3)
+    assert result.scores.shape == result.weights.shape == (4,)
+    assert result.context.shape == (4,)
 
 
 def test_the_first_score_is_what_one_counts_on_paper():
     s, h = (0.3, 0.2, 0.9, 0.8), (1, 0.5, 0.6, 0.3)
-    shown = bahdanau()
-    assert shown.rows[0].tolist() == [*s, *h]
+    result = bahdanau()
+    assert result.rows[0].tolist() == [*s, *h]
     summed = [sum(x * w for x, w in zip((*s, *h), column, strict=True)) for column in zip(
-        *shown.w.tolist(), strict=True)]  # fmt: skip
+        *result.w.tolist(), strict=True)]  # fmt: skip
     inner = torch.tensor([a + b for a, b in zip(summed, (0.1, 0, -0.1), strict=True)]).tanh()
-    assert shown.inner[0].tolist() == pytest.approx(inner.tolist(), abs=1e-6)
-    assert shown.scores[0] == pytest.approx(float(inner[0] - inner[1] + 2 * inner[2]), abs=1e-6)
-    assert shown.scores.tolist() == pytest.approx([1.849, 2.195, 2.024, 1.469], abs=5e-4)
-    assert shown.weights.tolist() == pytest.approx([0.233, 0.329, 0.278, 0.160], abs=5e-4)
+    assert result.inner[0].tolist() == pytest.approx(inner.tolist(), abs=1e-6)
+    assert result.scores[0] == pytest.approx(float(inner[0] - inner[1] + 2 * inner[2]), abs=1e-6)
+    assert result.scores.tolist() == pytest.approx([1.849, 2.195, 2.024, 1.469], abs=5e-4)
+    assert result.weights.tolist() == pytest.approx([0.233, 0.329, 0.278, 0.160], abs=5e-4)
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
 def test_row_by_row_is_the_batch_is_the_two_halves_is_the_project(step):
-    shown = bahdanau(step=step)
-    for other in (shown.scores_by_row, shown.split, shown.module):
-        torch.testing.assert_close(other, shown.scores)
-    torch.testing.assert_close(shown.all_weights[step - 1], shown.weights)
-    torch.testing.assert_close(shown.all_contexts[step - 1], shown.context)
-    assert shown.max_difference < 1e-12
+    result = bahdanau(step=step)
+    for other in (result.scores_by_row, result.split, result.module):
+        torch.testing.assert_close(other, result.scores)
+    torch.testing.assert_close(result.all_weights[step - 1], result.weights)
+    torch.testing.assert_close(result.all_contexts[step - 1], result.context)
+    assert result.max_difference < 1e-12
 
 
 def test_from_step_to_step_only_s_changes():
@@ -67,18 +67,18 @@ def test_from_step_to_step_only_s_changes():
 
 def test_words_that_change_places_take_their_weights_along():
     turned = [3, 0, 2, 1]
-    shown, states = bahdanau(), bahdanau().states
+    result, states = bahdanau(), bahdanau().states
     other = bahdanau(sentence="lights turn the off", states=states[turned])
-    torch.testing.assert_close(other.weights, shown.weights[turned])
-    torch.testing.assert_close(other.context, shown.context)
+    torch.testing.assert_close(other.weights, result.weights[turned])
+    torch.testing.assert_close(other.context, result.context)
 
 
 def test_other_widths_are_taken_as_they_come():
-    shown = bahdanau(
+    result = bahdanau(
         "come in", states=[[1], [2]], decoder=[[1, 0, 0]], w=[[1, 1]] * 4, b=[0, 0], v=[1, 0]
     )
-    assert shown.parameters == (8, 2, 2)
-    assert shown.max_difference < 1e-12
+    assert result.parameters == (8, 2, 2)
+    assert result.max_difference < 1e-12
 
 
 @pytest.mark.parametrize(

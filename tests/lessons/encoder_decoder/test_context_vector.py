@@ -11,45 +11,45 @@ NUMBERS = torch.tensor(STATES, dtype=torch.float64)
 
 
 def test_a_context_is_the_weighted_sum_of_the_states_and_as_wide_as_one():
-    shown = context_vector()
+    result = context_vector()
     by_hand = [sum(a * h[k] for a, h in zip(WEIGHTS[0], STATES, strict=True)) for k in range(4)]
-    assert shown.contexts[0].tolist() == pytest.approx(by_hand)
-    assert shown.contexts[0].tolist() == pytest.approx([0.31, 0.24, 0.775, 0.685])
-    assert shown.contexts.shape == (4, 4) == shown.states.shape
-    assert (shown.words, shown.target[:3]) == (
+    assert result.contexts[0].tolist() == pytest.approx(by_hand)
+    assert result.contexts[0].tolist() == pytest.approx([0.31, 0.24, 0.775, 0.685])
+    assert result.contexts.shape == (4, 4) == result.states.shape
+    assert (result.words, result.target[:3]) == (
         ("turn", "off", "the", "lights"),
         ("लाइट", "बंद", "करो"),
     )
 
 
 def test_four_steps_over_four_words_take_sixteen_weights():
-    shown = context_vector()
-    assert shown.weights.numel() == 16
-    assert "4 × 4 = 16" in shown.text("en")
-    assert "4 × 4 = 16" in shown.text("hi")
+    result = context_vector()
+    assert result.weights.numel() == 16
+    assert "4 × 4 = 16" in result.text("en")
+    assert "4 × 4 = 16" in result.text("hi")
 
 
 def test_it_is_what_attend_gives_for_scores_with_these_weights():
-    shown = context_vector()
-    logs = shown.weights.log()
-    found = attend(shown.weights, NUMBERS, NUMBERS, score=lambda query, keys: logs)
-    torch.testing.assert_close(found.context, shown.contexts)
+    result = context_vector()
+    logs = result.weights.log()
+    found = attend(result.weights, NUMBERS, NUMBERS, score=lambda query, keys: logs)
+    torch.testing.assert_close(found.context, result.contexts)
 
 
 def test_all_the_weight_on_one_word_gives_its_state():
-    shown = context_vector(weights=[[0, 0, 0, 1]] * 4)
-    assert torch.equal(shown.contexts, NUMBERS[-1:].expand(4, -1))
+    result = context_vector(weights=[[0, 0, 0, 1]] * 4)
+    assert torch.equal(result.contexts, NUMBERS[-1:].expand(4, -1))
 
 
 def test_the_decoder_without_contexts_knows_only_the_word_and_its_own_state():
-    shown, known = context_vector(), 4
-    assert shown.without.shape == (4, known + 4)
-    assert shown.inputs.shape == (4, known + 4 + 4)
-    assert torch.equal(shown.inputs[:, -4:], shown.contexts)
-    assert torch.equal(shown.without[0], shown.inputs[0, :8])
-    assert torch.equal(shown.without[0, known:], shown.states[-1])
-    assert torch.equal(shown.inputs[1:, known:8], shown.after[:-1])
-    assert torch.equal(shown.without[1:, known:], shown.before[:-1])
+    result, known = context_vector(), 4
+    assert result.without.shape == (4, known + 4)
+    assert result.inputs.shape == (4, known + 4 + 4)
+    assert torch.equal(result.inputs[:, -4:], result.contexts)
+    assert torch.equal(result.without[0], result.inputs[0, :8])
+    assert torch.equal(result.without[0, known:], result.states[-1])
+    assert torch.equal(result.inputs[1:, known:8], result.after[:-1])
+    assert torch.equal(result.without[1:, known:], result.before[:-1])
 
 
 def test_a_changed_weight_is_felt_from_its_step_on_and_only_with_contexts():
@@ -61,17 +61,17 @@ def test_a_changed_weight_is_felt_from_its_step_on_and_only_with_contexts():
 
 
 def test_the_sentence_looks_at_itself_with_the_softmax_of_its_products():
-    shown = context_vector()
-    torch.testing.assert_close(shown.self_weights, (NUMBERS @ NUMBERS.T).softmax(-1))
-    torch.testing.assert_close(shown.self_contexts, shown.self_weights @ NUMBERS)
+    result = context_vector()
+    torch.testing.assert_close(result.self_weights, (NUMBERS @ NUMBERS.T).softmax(-1))
+    torch.testing.assert_close(result.self_contexts, result.self_weights @ NUMBERS)
 
 
 def test_other_words_and_widths_are_taken_as_they_come():
-    shown = context_vector(
+    result = context_vector(
         "come in", target="अंदर आ जाओ", states=[[1], [3]], weights=[[0.5, 0.5]] * 3
     )
-    assert shown.contexts.flatten().tolist() == [2, 2, 2]
-    assert "3 × 2 = 6" in shown.text()
+    assert result.contexts.flatten().tolist() == [2, 2, 2]
+    assert "3 × 2 = 6" in result.text()
     twice = context_vector("a b", target="x x", states=[[1], [3]], weights=[[1, 0]] * 2)
     assert twice.previous.tolist() == [[1, 0], [0, 1]]
     again = context_vector("a b", target="x x y", states=[[1], [3]], weights=[[1, 0]] * 3)

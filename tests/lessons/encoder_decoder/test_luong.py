@@ -12,42 +12,42 @@ from dhyan.lessons.encoder_decoder.luong import SCORES, luong
 from tests.lessons.untrained_models import ENGLISH, untrained_translator
 
 
-def asked(score, shown):
+def asked(score, result):
     """The project's scores for the same state and sentence."""
     attention = SingleHeadAttention(score.double(), need_weights=True)
-    mask = torch.ones(1, len(shown.states), dtype=torch.bool)
+    mask = torch.ones(1, len(result.states), dtype=torch.bool)
     with torch.no_grad():
-        memory = attention.remember(shown.states.unsqueeze(0), mask)
-        query = shown.decoder[shown.step - 1]
+        memory = attention.remember(result.states.unsqueeze(0), mask)
+        query = result.decoder[result.step - 1]
         found = attention(query[None, None], memory)
         return score(query[None, None, None], memory)[0, 0, 0], found.context[0, 0]
 
 
 def test_dot_is_what_one_counts_on_paper():
-    shown = luong()
-    assert shown.scores[0].tolist() == pytest.approx([1.35, 0.75, 0.45, 2.55])
-    assert shown.weights[0].tolist() == pytest.approx([0.190, 0.104, 0.077, 0.629], abs=5e-4)
+    result = luong()
+    assert result.scores[0].tolist() == pytest.approx([1.35, 0.75, 0.45, 2.55])
+    assert result.weights[0].tolist() == pytest.approx([0.190, 0.104, 0.077, 0.629], abs=5e-4)
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])
 def test_every_score_is_the_projects(step):
-    shown = luong(step=step)
+    result = luong(step=step)
     general, concat = GeneralScore(4, 4), AdditiveScore(4, 4, 3)
     with torch.no_grad():
-        general.key.weight.copy_(shown.general)
-        concat.query.weight.copy_(shown.network.w[:4].T)
-        concat.query.bias.copy_(shown.network.b)
-        concat.key.weight.copy_(shown.network.w[4:].T)
-        concat.energy.copy_(shown.network.v)
+        general.key.weight.copy_(result.general)
+        concat.query.weight.copy_(result.network.w[:4].T)
+        concat.query.bias.copy_(result.network.b)
+        concat.key.weight.copy_(result.network.w[4:].T)
+        concat.energy.copy_(result.network.v)
     for row, score in enumerate((DotScore(), general, concat)):
-        scores, context = asked(score, shown)
-        torch.testing.assert_close(shown.scores[row], scores, atol=1e-6, rtol=1e-6)
-        torch.testing.assert_close(shown.contexts[row], context, atol=1e-6, rtol=1e-6)
+        scores, context = asked(score, result)
+        torch.testing.assert_close(result.scores[row], scores, atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(result.contexts[row], context, atol=1e-6, rtol=1e-6)
 
 
 def test_dot_is_general_without_a_map():
-    shown = luong(general=torch.eye(4))
-    torch.testing.assert_close(shown.scores[0], shown.scores[1])
+    result = luong(general=torch.eye(4))
+    torch.testing.assert_close(result.scores[0], result.scores[1])
 
 
 def test_general_multiplies_s_from_the_left():
@@ -59,19 +59,19 @@ def test_general_multiplies_s_from_the_left():
 
 
 def test_concat_is_bahdanaus_network_with_another_query():
-    shown = luong()
-    same = bahdanau(decoder=shown.decoder)
-    torch.testing.assert_close(shown.scores[2], same.scores)
+    result = luong()
+    same = bahdanau(decoder=result.decoder)
+    torch.testing.assert_close(result.scores[2], same.scores)
 
 
 def test_the_word_is_read_off_context_and_state_together():
-    shown = luong()
-    assert shown.joined.shape == (3, 8)
-    half = (shown.contexts + shown.decoder[0]) / 2
-    torch.testing.assert_close(shown.attentional, half.tanh())
+    result = luong()
+    assert result.joined.shape == (3, 8)
+    half = (result.contexts + result.decoder[0]) / 2
+    torch.testing.assert_close(result.attentional, half.tanh())
     only_state = luong(combine=[*[[0, 0, 0, 0]] * 4, *torch.eye(4).tolist()])
     torch.testing.assert_close(
-        only_state.attentional, shown.decoder[0].tanh().expand(len(SCORES), -1)
+        only_state.attentional, result.decoder[0].tanh().expand(len(SCORES), -1)
     )
 
 

@@ -11,26 +11,26 @@ from dhyan.models.build_attention import build_score
 
 
 @pytest.fixture(scope="module")
-def shown():
+def result():
     return score_costs([16, 48], source=7, target=5, batch=2, rounds=2)
 
 
-def test_the_formulas_count_what_is_there(shown):
-    assert shown.parameters == shown.parameters_counted
-    assert shown.operations == shown.operations_counted
-    assert "agree with what is counted" in shown.text()
+def test_the_formulas_count_what_is_there(result):
+    assert result.parameters == result.parameters_counted
+    assert result.operations == result.operations_counted
+    assert "agree with what is counted" in result.text()
 
 
-def test_the_figures_are_those_one_works_out(shown):
-    assert shown.parameters == {
+def test_the_figures_are_those_one_works_out(result):
+    assert result.parameters == {
         "additive": (16 * 34, 48 * 98),
         "concat": (16 * 34, 48 * 98),
         "general": (256, 2304),
         "dot": (0, 0),
     }
-    assert shown.operations["dot"] == (5 * 7 * 16, 5 * 7 * 48)
-    assert shown.operations["general"][0] == 7 * 16 * 16 + 5 * 7 * 16
-    assert shown.operations["additive"][0] == 7 * 16 * 16 + 5 * 16 * 16 + 5 * 7 * 16
+    assert result.operations["dot"] == (5 * 7 * 16, 5 * 7 * 48)
+    assert result.operations["general"][0] == 7 * 16 * 16 + 5 * 7 * 16
+    assert result.operations["additive"][0] == 7 * 16 * 16 + 5 * 16 * 16 + 5 * 7 * 16
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -43,11 +43,11 @@ def test_a_mechanism_is_the_one_recipes_call_so(name):
     assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
 
 
-def test_every_time_is_measured_and_the_callers_chance_is_left_alone(shown):
-    assert all(second > 0 for own in shown.seconds.values() for second in own)
-    assert shown.noise >= 1
-    assert f"median of its rounds, on a machine with {shown.machine.cores} cores" in " ".join(
-        shown.text().split()
+def test_every_time_is_measured_and_the_callers_chance_is_left_alone(result):
+    assert all(second > 0 for own in result.seconds.values() for second in own)
+    assert result.noise >= 1
+    assert f"median of its rounds, on a machine with {result.machine.cores} cores" in " ".join(
+        result.text().split()
     )
     torch.manual_seed(3)
     before = torch.get_rng_state()
@@ -55,9 +55,9 @@ def test_every_time_is_measured_and_the_callers_chance_is_left_alone(shown):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def timed(shown, *, dot, general=(1.0, 1.0)):
+def timed(result, *, dot, general=(1.0, 1.0)):
     same = {"additive": (1.0, 1.0), "concat": (1.1, 1.0)}
-    return replace(shown, seconds={**same, "general": general, "dot": dot}, noise=1.1)
+    return replace(result, seconds={**same, "general": general, "dot": dot}, noise=1.1)
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ def timed(shown, *, dot, general=(1.0, 1.0)):
         ((1.0, 0.95), "dot and additive are not told apart", "अंतर नहीं दिखा"),
     ],
 )
-def test_the_verdict_follows_the_times(shown, dot, said, hindi):
-    other = timed(shown, dot=dot)
+def test_the_verdict_follows_the_times(result, dot, said, hindi):
+    other = timed(result, dot=dot)
     assert "factor of up to 1.10" in " ".join(other.text().split())
     assert said in " ".join(other.text().split())
     assert hindi in " ".join(other.text("hi").split())
 
 
-def test_the_verdict_says_so_if_a_formula_is_wrong(shown):
-    wrong = replace(shown, operations_counted={**shown.operations, "dot": (1, 1)})
+def test_the_verdict_says_so_if_a_formula_is_wrong(result):
+    wrong = replace(result, operations_counted={**result.operations, "dot": (1, 1)})
     assert "do not agree" in " ".join(wrong.text().split())
 
 
@@ -103,5 +103,5 @@ def test_a_wrong_argument_is_named_in_the_error(given, said):
         score_costs(**given)
 
 
-def test_it_is_drawn(shown):
-    assert shown.figure(lang="hi", dark=True).axes
+def test_it_is_drawn(result):
+    assert result.figure(lang="hi", dark=True).axes

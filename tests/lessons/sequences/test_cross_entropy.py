@@ -10,12 +10,12 @@ from dhyan.training.loss import cross_entropy as training_loss
 
 
 def test_the_notes_figures_come_out_in_both_logarithms():
-    shown = cross_entropy([0.4, 0.1, 0.1])
-    assert shown.total == pytest.approx(5.521, abs=5e-4)
-    assert shown.average == pytest.approx(1.840, abs=5e-4)
-    assert shown.total_tens == pytest.approx(2.398, abs=5e-4)
-    assert shown.average_tens == pytest.approx(0.799, abs=5e-4)
-    assert shown.words == ("सोच", "लो", "<end>")
+    result = cross_entropy([0.4, 0.1, 0.1])
+    assert result.total == pytest.approx(5.521, abs=5e-4)
+    assert result.average == pytest.approx(1.840, abs=5e-4)
+    assert result.total_tens == pytest.approx(2.398, abs=5e-4)
+    assert result.average_tens == pytest.approx(0.799, abs=5e-4)
+    assert result.words == ("सोच", "लो", "<end>")
 
 
 def test_it_is_the_loss_that_training_makes_small():

@@ -11,24 +11,24 @@ from dhyan.special_tokens import NAMES
 
 
 def test_one_hot_times_a_matrix_is_a_row_of_it():
-    shown = one_hot()
-    assert shown.ids.tolist() == [0, 1, 2]
-    assert shown.vectors.tolist() == [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]]
-    assert shown.product.tolist() == [[0.2, 0.7, -0.1], [0.5, -0.3, 0.4], [-0.6, 0.1, 0.3]]
-    assert shown.same
+    result = one_hot()
+    assert result.ids.tolist() == [0, 1, 2]
+    assert result.vectors.tolist() == [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]]
+    assert result.product.tolist() == [[0.2, 0.7, -0.1], [0.5, -0.3, 0.4], [-0.6, 0.1, 0.3]]
+    assert result.same
 
 
 def test_the_product_is_what_an_embedding_looks_up():
-    shown = one_hot("come about come", weights=torch.randn(5, 7, dtype=torch.float64))
-    layer = nn.Embedding.from_pretrained(shown.weights)
-    assert torch.equal(layer(shown.ids), shown.product)
+    result = one_hot("come about come", weights=torch.randn(5, 7, dtype=torch.float64))
+    layer = nn.Embedding.from_pretrained(result.weights)
+    assert torch.equal(layer(result.ids), result.product)
 
 
 def test_the_vectors_are_those_of_the_models():
-    shown = one_hot("in come")
+    result = one_hot("in come")
     first = len(NAMES)  # the models' ids start with padding and its like
-    theirs = OneHot(first + 5)(shown.ids.unsqueeze(0) + first)
-    assert torch.equal(theirs[0, :, first:].double(), shown.vectors)
+    theirs = OneHot(first + 5)(result.ids.unsqueeze(0) + first)
+    assert torch.equal(theirs[0, :, first:].double(), result.vectors)
 
 
 def test_a_hundred_thousand_words_cost_so_much():
@@ -50,8 +50,8 @@ def test_the_parameters_are_those_of_the_layers():
     )
 
 
-def one_line(shown):
-    return " ".join(shown.text().split())
+def one_line(result):
+    return " ".join(result.text().split())
 
 
 def test_the_verdict_on_cost_follows_the_numbers():
@@ -60,10 +60,10 @@ def test_the_verdict_on_cost_follows_the_numbers():
 
 
 def test_new_words_join_the_vocabulary():
-    shown = one_hot("we think")
-    assert shown.vocabulary == ("think", "about", "it", "come", "in", "we")
-    assert torch.equal(shown.weights, one_hot("we think").weights)
-    assert not torch.equal(shown.weights, one_hot("we think", seed=2).weights)
+    result = one_hot("we think")
+    assert result.vocabulary == ("think", "about", "it", "come", "in", "we")
+    assert torch.equal(result.weights, one_hot("we think").weights)
+    assert not torch.equal(result.weights, one_hot("we think", seed=2).weights)
 
 
 @pytest.mark.parametrize(

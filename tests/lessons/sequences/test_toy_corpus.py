@@ -12,75 +12,75 @@ from dhyan.training.loss import cross_entropy
 
 
 @pytest.fixture(scope="module")
-def shown():
+def result():
     return toy_corpus(steps=1)
 
 
-def test_the_vocabularies_have_5_and_7_words(shown):
-    assert shown.source.words == ("think", "about", "it", "come", "in")
-    assert shown.target.words == ("<start>", "<end>", "सोच", "लो", "अंदर", "आ", "जाओ")
+def test_the_vocabularies_have_5_and_7_words(result):
+    assert result.source.words == ("think", "about", "it", "come", "in")
+    assert result.target.words == ("<start>", "<end>", "सोच", "लो", "अंदर", "आ", "जाओ")
 
 
-def test_a_word_is_its_characters_and_they_are_numbers(shown):
-    assert shown.points == (("think", (116, 104, 105, 110, 107)), ("सोच", (2360, 2379, 2330)))
+def test_a_word_is_its_characters_and_they_are_numbers(result):
+    assert result.points == (("think", (116, 104, 105, 110, 107)), ("सोच", (2360, 2379, 2330)))
 
 
-def test_one_hot_rows_have_a_single_one_at_the_words_place(shown):
-    assert shown.source_hot.sum(-1).tolist() == [1, 1, 1]
-    assert (shown.source_hot.argmax(-1) + 1).tolist() == list(shown.source_ids)
-    assert shown.target_hot.shape == (3, 7)
+def test_one_hot_rows_have_a_single_one_at_the_words_place(result):
+    assert result.source_hot.sum(-1).tolist() == [1, 1, 1]
+    assert (result.source_hot.argmax(-1) + 1).tolist() == list(result.source_ids)
+    assert result.target_hot.shape == (3, 7)
 
 
-def test_every_step_shares_its_probability_among_7_words(shown):
-    assert shown.probs.shape == (3, 7)
-    torch.testing.assert_close(shown.probs.sum(-1), torch.ones(3, dtype=torch.float64))
-    assert shown.inputs == ("<start>", "सोच", "लो")
+def test_every_step_shares_its_probability_among_7_words(result):
+    assert result.probs.shape == (3, 7)
+    torch.testing.assert_close(result.probs.sum(-1), torch.ones(3, dtype=torch.float64))
+    assert result.inputs == ("<start>", "सोच", "लो")
 
 
-def test_the_loss_is_the_one_that_training_makes_small(shown):
-    model = tiny_encoder_decoder(shown.source, shown.target, width=6, seed=1)
-    batch = make_batch(PAIRS[:1], shown.source, shown.target)
+def test_the_loss_is_the_one_that_training_makes_small(result):
+    model = tiny_encoder_decoder(result.source, result.target, width=6, seed=1)
+    batch = make_batch(PAIRS[:1], result.source, result.target)
     trained = float(cross_entropy(model(batch), batch.labels, smoothing=0.0).detach())
-    assert shown.total == pytest.approx(trained, rel=1e-6)
-    assert shown.average == pytest.approx(shown.total / 3)
-    assert shown.update.before == pytest.approx(shown.average)
+    assert result.total == pytest.approx(trained, rel=1e-6)
+    assert result.average == pytest.approx(result.total / 3)
+    assert result.update.before == pytest.approx(result.average)
 
 
-def test_a_parameter_moves_the_loss_by_its_gradient(shown):
-    one = shown.update
+def test_a_parameter_moves_the_loss_by_its_gradient(result):
+    one = result.update
     assert one.slope == pytest.approx(one.gradient, rel=1e-6)
     assert one.moved == pytest.approx(one.value - 0.02 * one.gradient)
     assert one.alone - one.before == pytest.approx(-0.02 * one.gradient**2, rel=0.05)
     assert one.after < one.alone < one.before
 
 
-def test_the_learning_rate_of_the_update_is_reported(shown):
-    one = shown.update
+def test_the_learning_rate_of_the_update_is_reported(result):
+    one = result.update
     assert one.moved == pytest.approx(one.value - one.rate * one.gradient)
     for lang in ("en", "hi"):
-        assert f"η = {one.rate:g}" in " ".join(shown.text(lang).split())
+        assert f"η = {one.rate:g}" in " ".join(result.text(lang).split())
 
 
-def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(shown):
-    first = tiny_encoder_decoder(shown.source, shown.target, width=6, seed=1)
-    batch = make_batch(PAIRS, shown.source, shown.target)
+def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(result):
+    first = tiny_encoder_decoder(result.source, result.target, width=6, seed=1)
+    batch = make_batch(PAIRS, result.source, result.target)
     mean = cross_entropy(first(batch), batch.labels, smoothing=0.0) / batch.labels.count
-    assert shown.curve[0] == pytest.approx(float(mean.detach()), rel=1e-6)
+    assert result.curve[0] == pytest.approx(float(mean.detach()), rel=1e-6)
 
 
 @pytest.mark.slow
 def test_after_training_it_says_both_and_the_projects_search_agrees():
-    shown = toy_corpus()
-    assert shown.learned == (True, True)
-    assert shown.curve[-1] < 0.05 < shown.curve[0]
-    for one, (source, target) in zip(shown.predictions, PAIRS, strict=True):
+    result = toy_corpus()
+    assert result.learned == (True, True)
+    assert result.curve[-1] < 0.05 < result.curve[0]
+    for one, (source, target) in zip(result.predictions, PAIRS, strict=True):
         [found] = greedy_search(
-            shown.model, Tokens.pad([shown.source.ids(source.split())]), max_length=9
+            result.model, Tokens.pad([result.source.ids(source.split())]), max_length=9
         )
         assert found.finished
-        assert shown.target.words_of(found.ids) == tuple(target.split())
+        assert result.target.words_of(found.ids) == tuple(target.split())
         assert one.finished
-    assert "2 of 2 translations are right" in shown.text("en")
+    assert "2 of 2 translations are right" in result.text("en")
 
 
 def test_ones_own_pairs_and_parameter_are_followed():
@@ -97,10 +97,10 @@ def test_ones_own_pairs_and_parameter_are_followed():
     assert toy_corpus(sentence="come in", steps=1).words == ("come", "in")
 
 
-def test_the_text_is_in_both_languages(shown):
-    right = sum(shown.learned)
-    assert f"{right} of 2 translations are right" in shown.text("en")
-    assert f"2 में से {right} अनुवाद सही {'है' if right == 1 else 'हैं'}" in shown.text("hi")
+def test_the_text_is_in_both_languages(result):
+    right = sum(result.learned)
+    assert f"{right} of 2 translations are right" in result.text("en")
+    assert f"2 में से {right} अनुवाद सही {'है' if right == 1 else 'हैं'}" in result.text("hi")
 
 
 @pytest.mark.parametrize(

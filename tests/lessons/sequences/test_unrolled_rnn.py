@@ -9,16 +9,16 @@ from dhyan.lessons.sequences.unrolled_rnn import unrolled_rnn
 
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 def test_token_by_token_is_all_at_once(cell):
-    shown = unrolled_rnn(cell=cell, steps=0)
-    assert shown.encoder_difference < 1e-12
-    assert shown.decoder_difference < 1e-12
+    result = unrolled_rnn(cell=cell, steps=0)
+    assert result.encoder_difference < 1e-12
+    assert result.decoder_difference < 1e-12
 
 
 @pytest.mark.parametrize(("cell", "parts"), [("lstm", 2), ("gru", 1), ("rnn", 1)])
 def test_the_last_state_is_the_context_vector(cell, parts):
-    shown = unrolled_rnn("come in", target="अंदर आ जाओ", cell=cell, steps=0)
-    torch.testing.assert_close(shown.context, shown.encoder_states[-1])
-    assert shown.encoder_states.shape == (2, parts, 4)
+    result = unrolled_rnn("come in", target="अंदर आ जाओ", cell=cell, steps=0)
+    torch.testing.assert_close(result.context, result.encoder_states[-1])
+    assert result.encoder_states.shape == (2, parts, 4)
 
 
 def test_a_longer_sentence_begins_in_the_same_states():
@@ -27,28 +27,28 @@ def test_a_longer_sentence_begins_in_the_same_states():
 
 
 def test_each_output_word_is_fed_back():
-    shown = unrolled_rnn(steps=0, limit=5)
-    assert shown.inputs[0] == "<start>"
-    assert shown.inputs[1:] == shown.outputs[:-1]
-    assert len(shown.outputs) <= 5
+    result = unrolled_rnn(steps=0, limit=5)
+    assert result.inputs[0] == "<start>"
+    assert result.inputs[1:] == result.outputs[:-1]
+    assert len(result.outputs) <= 5
 
 
 def test_an_lstm_has_h_as_its_gated_cell():
-    shown = unrolled_rnn(steps=0)
-    assert (shown.encoder_states[:, 0].abs() <= shown.encoder_states[:, 1].tanh().abs()).all()
+    result = unrolled_rnn(steps=0)
+    assert (result.encoder_states[:, 0].abs() <= result.encoder_states[:, 1].tanh().abs()).all()
 
 
 @pytest.mark.slow
 def test_once_learned_it_says_the_translation_and_ends():
-    shown = unrolled_rnn()
-    assert shown.outputs == ("सोच", "लो", "<end>")
-    assert "It says: सोच लो <end>." in shown.text("en")
+    result = unrolled_rnn()
+    assert result.outputs == ("सोच", "लो", "<end>")
+    assert "It says: सोच लो <end>." in result.text("en")
 
 
 def test_the_text_is_in_both_languages():
-    shown = unrolled_rnn(steps=0, limit=2)
-    assert "context vector" in shown.text("en")
-    assert "संदर्भ सदिश" in shown.text("hi")
+    result = unrolled_rnn(steps=0, limit=2)
+    assert "context vector" in result.text("en")
+    assert "संदर्भ सदिश" in result.text("hi")
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ TEXTS = ("The cat sat.", "the cat, the dog", "rain", "a cat and a dog and rain")
 
 
 def test_the_numbers_of_the_notes():
-    shown = bag_of_words()
-    assert shown.vocabulary == ("mat", "cat", "rat")
-    assert shown.counts.tolist() == [[2, 1, 0], [0, 1, 2]]
-    assert shown.presence.tolist() == [[1, 1, 0], [0, 1, 1]]
+    result = bag_of_words()
+    assert result.vocabulary == ("mat", "cat", "rat")
+    assert result.counts.tolist() == [[2, 1, 0], [0, 1, 2]]
+    assert result.presence.tolist() == [[1, 1, 0], [0, 1, 1]]
     exact = torch.tensor([[0.942, 0.335, 0], [0, 0.335, 0.942]], dtype=torch.float64)
-    assert torch.allclose(shown.tf_idf, exact, atol=5e-4)
-    assert shown.rarity.tolist() == pytest.approx([1.405, 1.0, 1.405], abs=5e-4)
-    assert shown.one_hot[0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
-    assert shown.one_hot[1].tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    assert torch.allclose(result.tf_idf, exact, atol=5e-4)
+    assert result.rarity.tolist() == pytest.approx([1.405, 1.0, 1.405], abs=5e-4)
+    assert result.one_hot[0].tolist() == [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    assert result.one_hot[1].tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 1]]
 
 
 def test_tf_idf_is_that_of_scikit_learn():
@@ -39,9 +39,9 @@ def test_counts_are_those_of_scikit_learn():
 
 
 def test_a_bag_is_the_sum_of_its_one_hot_vectors():
-    shown = bag_of_words(["the cat saw the dog", "no dog"])
-    sums = torch.stack([one.sum(0) for one in shown.one_hot])
-    assert torch.equal(sums, shown.counts)
+    result = bag_of_words(["the cat saw the dog", "no dog"])
+    sums = torch.stack([one.sum(0) for one in result.one_hot])
+    assert torch.equal(sums, result.counts)
 
 
 def test_a_bag_knows_no_order():

@@ -63,9 +63,9 @@ def test_context_moves_apple_toward_technology_despite_the_orange(lesson):
 
 
 def test_among_fruit_apple_moves_toward_taste(lesson):
-    shown = lesson(sentence="eating an apple, eating an orange")
-    assert shown.toy.context_share < shown.toy.static_share
-    assert "toward taste" in " ".join(shown.text().split())
+    result = lesson(sentence="eating an apple, eating an orange")
+    assert result.toy.context_share < result.toy.static_share
+    assert "toward taste" in " ".join(result.text().split())
 
 
 def test_the_words_that_are_left_out_are_named(lesson):
@@ -137,24 +137,24 @@ def test_handpicked_words_are_reported_beside_those_of_the_rule(lesson):
     rows |= {word: (0.1 * n, 1, 0) for n, word in enumerate(cooccurring_nouns("bank")[1])}
     rows |= dict.fromkeys(MONEY.split(), (1, 0, 0.1))
     rows |= dict.fromkeys(RIVER.split(), (0, 1, 0.1))
-    shown = lesson(vectors(**rows), first_sense=None, second_sense=None)
-    assert shown.chosen == "hand"
-    assert shown.ruled.separated
-    text = " ".join(shown.text().split())
+    result = lesson(vectors(**rows), first_sense=None, second_sense=None)
+    assert result.chosen == "hand"
+    assert result.ruled.separated
+    text = " ".join(result.text().split())
     caveat, verdict = "These words were chosen by hand", "For the words chosen by hand only: it is"
     assert 0 < text.index(caveat) < text.index(verdict)
     assert "average of both" not in text[: text.index(caveat)]
-    assert "हाथ से चुने गए" in " ".join(shown.text("hi").split())
+    assert "हाथ से चुने गए" in " ".join(result.text("hi").split())
     assert "chosen by hand" not in lesson().text()
 
 
 def test_of_other_words_the_senses_of_the_primer_are_taken(lesson):
     one, other = cooccurring_nouns("bat")
     rows = {"bat": (1, 1, 0), **dict.fromkeys(one, (1, 0, 0)), **dict.fromkeys(other, (0, 1, 0))}
-    shown = lesson(vectors(**rows), first_sense=None, second_sense=None, word="bat")
-    assert (shown.measured.first, shown.measured.second) == (one, other)
-    assert shown.chosen == "rule"
-    assert "The words are the nouns that come most often" in " ".join(shown.text().split())
+    result = lesson(vectors(**rows), first_sense=None, second_sense=None, word="bat")
+    assert (result.measured.first, result.measured.second) == (one, other)
+    assert result.chosen == "rule"
+    assert "The words are the nouns that come most often" in " ".join(result.text().split())
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])

@@ -65,29 +65,29 @@ def test_vectors_of_a_file_are_used_and_the_file_is_named(tmp_path):
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in ROYAL.items()]
     (tmp_path / "royal.vec").write_text(f"{len(lines)} 3\n" + "\n".join(lines))
     (tmp_path / "text.txt").write_text("The King, the queen.\nA man and a woman\nprince nobody\n")
-    shown = lesson(
+    result = lesson(
         "King",
         analogy="king man woman",
         corpus=str(tmp_path / "text.txt"),
         vectors=str(tmp_path / "royal.vec"),
     )
-    assert shown.source == "royal.vec"
-    assert shown.vocabulary_size == 6
-    assert shown.near[0][0].word == "prince"
-    assert shown.answers[0].word == "queen"
-    assert shown.compared_words == ("king", "prince", "man")
-    assert shown.cosines.diag().tolist() == pytest.approx([1, 1, 1])
+    assert result.source == "royal.vec"
+    assert result.vocabulary_size == 6
+    assert result.near[0][0].word == "prince"
+    assert result.answers[0].word == "queen"
+    assert result.compared_words == ("king", "prince", "man")
+    assert result.cosines.diag().tolist() == pytest.approx([1, 1, 1])
     for lang in ("en", "hi"):
-        assert "royal.vec" in shown.text(lang)
+        assert "royal.vec" in result.text(lang)
 
 
 def test_a_vector_file_alone_shows_its_most_frequent_words(tmp_path):
     lines = [f"{word} {' '.join(map(str, row))}" for word, row in ROYAL.items()]
     path = tmp_path / "royal.vec"
     path.write_text(f"{len(lines) + 1} 3\n" + "\n".join(["Delhi 1 0 0", *lines]))
-    shown = lesson("Delhi king", analogy="king man woman", vectors=str(path))
-    assert (shown.vocabulary_size, shown.words) == (7, ("Delhi", "king"))
-    assert shown.answers[0].word == "queen"
+    result = lesson("Delhi king", analogy="king man woman", vectors=str(path))
+    assert (result.vocabulary_size, result.words) == (7, ("Delhi", "king"))
+    assert result.answers[0].word == "queen"
     few = lesson("King", analogy="king man queen", vectors=str(path), most=4, count=2)
     assert few.vocabulary_size == 4
     assert {one.word for one in few.near[0]} <= {"Delhi", "queen", "man"}
@@ -98,9 +98,9 @@ def test_a_vector_file_alone_shows_its_most_frequent_words(tmp_path):
 def test_vectors_are_learned_from_a_text(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("\n".join(["The ripe mango is sweet."] * 50 + ["A fast train was late."] * 50))
-    shown = lesson("mango", analogy="mango ripe fast", corpus=str(path), count=2)
-    assert (shown.source, shown.vocabulary_size, shown.nouns) == ("text.txt", 10, 0)
-    assert len(shown.near[0]) == 2
+    result = lesson("mango", analogy="mango ripe fast", corpus=str(path), count=2)
+    assert (result.source, result.vocabulary_size, result.nouns) == ("text.txt", 10, 0)
+    assert len(result.near[0]) == 2
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,6 @@ def test_a_wrong_argument_is_named_in_the_error(given, said):
 
 @pytest.mark.slow
 def test_nouns_of_the_primer_lie_near_nouns_of_their_kind():
-    shown = lesson(sentences=20_000)
-    assert shown.same_domain > 2 * shown.same_domain_by_chance
-    assert "similar words do lie together" in " ".join(shown.text().split())
+    result = lesson(sentences=20_000)
+    assert result.same_domain > 2 * result.same_domain_by_chance
+    assert "similar words do lie together" in " ".join(result.text().split())
