@@ -230,7 +230,7 @@ def test_long_work_reports_progress_and_quick_work_does_not(folder, monkeypatch)
     words = [folder / "one", folder / "wrong.hi", *QUICK, "--source", folder / "test.en"]
     arguments = list(map(str, ["evaluate", *words, "--target", folder / "test.hi", "--threads", 1]))
     assert CliRunner().invoke(app, arguments).stderr == "kept 30 pairs\n"
-    monkeypatch.setattr("dhyan.cli.warnings.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("dhyan.cli.messages.REPORT_SECONDS", 0.0)
     monkeypatch.setattr("dhyan.cli.progress.REPORT_SECONDS", 0.0)
     done = CliRunner().invoke(app, arguments)
     assert "30/30 lines" in done.stderr

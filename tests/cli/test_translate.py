@@ -304,7 +304,7 @@ def test_an_impossible_prefix_of_all_lines_stops_the_command(folder):
 
 def test_a_long_translation_reports_progress(folder, monkeypatch):
     clock = iter(range(0, 1000, 4))
-    monkeypatch.setattr(sys.modules["dhyan.cli.warnings"], "monotonic", lambda: next(clock))
+    monkeypatch.setattr(sys.modules["dhyan.cli.messages"], "monotonic", lambda: next(clock))
     (folder / "four").write_text("".join(f"{line}\n" for line in LINES))
     monkeypatch.setattr(sys.modules["dhyan.cli.translate"], "LINES_AT_A_TIME", 1)
     _, errors = run(folder, folder / "four")
@@ -322,7 +322,7 @@ def test_ctrl_c_reports_how_many_lines_are_written(folder, monkeypatch):
         if done > 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["dhyan.cli.warnings"].ProgressLines, "update", interrupt)
+    monkeypatch.setattr(sys.modules["dhyan.cli.messages"].ProgressLines, "update", interrupt)
     done = invoke(folder)
     assert done.exit_code == 130
     assert "dhyan: stopped; 2 lines are written\n" in done.stderr

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from dhyan.atomic_folder import write_manifest
+from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.progress import plain_lines
-from dhyan.cli.warnings import log_to_stderr
 from dhyan.run.load import choose_device
 from dhyan.run.resume_checks import warn_about_environment
 from dhyan.training.events import (

@@ -23,8 +23,8 @@ from dhyan.insight.colors import DARK, LIGHT, blend, contrast
 from dhyan.insight.fonts import Font, families
 from dhyan.insight.heatmap import DOTS, LABEL, POINTS, save
 from dhyan.insight.lesson_figure import MARGIN, WIDEST, draw_figure, flow, make_block, texts_of
+from dhyan.insight.lesson_text import as_plain_text
 from dhyan.insight.page_layout import FigureStyle
-from dhyan.insight.plain_text import as_plain_text
 
 CURVES = (Curve("scaled", [1, 2, 1]), Curve("not", [1, 8, 60]))
 POINTS_SEEN = (Point("bank", 9, 3, faint=True), Point("bank", 7.6, 3.8))

@@ -9,7 +9,7 @@ import pytest
 import dhyan
 from dhyan.errors import UserError
 from dhyan.insight.parse_matrix import parse_matrix
-from dhyan.lessons.parsing import parse_words
+from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.registry import LESSONS, find_lesson
 from tests.docs.test_guides import in_process
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dhyan.cli.compare_one import COMPARE_ONE, train_and_test
+from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import (
     Columns,
     Device,
@@ -28,7 +29,6 @@ from dhyan.cli.options import (
 )
 from dhyan.cli.progress import EXIT_CODES, throttled
 from dhyan.cli.recipe import override_recipe
-from dhyan.cli.warnings import log_to_stderr
 from dhyan.config import Data
 from dhyan.errors import UserError
 

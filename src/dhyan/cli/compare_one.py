@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from dhyan.cli.exit_codes import Exit
+from dhyan.cli.messages import ProgressLines, log_to_stderr
 from dhyan.cli.progress import (
     EXIT_CODES,
     REPORT_SECONDS,
@@ -22,7 +23,6 @@ from dhyan.cli.progress import (
     progress_bar,
     stopped_by_signals,
 )
-from dhyan.cli.warnings import ProgressLines, log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:

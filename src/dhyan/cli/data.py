@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.exit_codes import Exit
+from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import (
     AllowLeakage,
     AsJson,
@@ -26,7 +27,6 @@ from dhyan.cli.options import (
 )
 from dhyan.cli.progress import interruptible
 from dhyan.cli.recipe import override_recipe
-from dhyan.cli.warnings import log_to_stderr
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import Threads, recipe_option
 from dhyan.cli.progress import show_progress
-from dhyan.cli.warnings import log_to_stderr
 from dhyan.config import Training, load_recipe
 
 if TYPE_CHECKING:

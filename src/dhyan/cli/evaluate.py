@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dhyan.cli.evaluation_table import results_json, results_table
+from dhyan.cli.messages import ProgressLines, log_to_stderr
 from dhyan.cli.options import (
     AsJson,
     Beam,
@@ -22,7 +23,6 @@ from dhyan.cli.options import (
     split_columns,
 )
 from dhyan.cli.progress import interruptible, throttled
-from dhyan.cli.warnings import ProgressLines, log_to_stderr
 from dhyan.config import Data
 from dhyan.errors import UserError
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dhyan.cli.warnings import warn
+from dhyan.cli.messages import warn
 from dhyan.errors import UserError
 
 PROGRESS = "on_progress"  # the argument through which a lesson that trains reports its progress
@@ -69,7 +69,7 @@ def _arguments(
     name: str, sentence: str | None, pairs: list[str], known: list[str]
 ) -> dict[str, object]:
     """The lesson's arguments from `--sentence` and `--give`."""
-    from dhyan.lessons.parsing import parse_argument
+    from dhyan.lessons.argument_parsing import parse_argument
 
     values: dict[str, object] = {} if sentence is None else {"sentence": sentence}
     for pair in pairs:

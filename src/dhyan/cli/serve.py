@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.messages import warn
 from dhyan.cli.options import Device, Model, Threads, check_models, option
-from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 from dhyan.serving.settings import ServerSettings
 

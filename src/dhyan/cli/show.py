@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.messages import warn
 from dhyan.cli.options import Beam, Device, Model, Threads, load_model
-from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:

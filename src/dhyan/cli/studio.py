@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.cli.messages import warn
 from dhyan.cli.options import check_models
-from dhyan.cli.warnings import warn
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import (
     AllowLeakage,
     Columns,
@@ -26,7 +27,6 @@ from dhyan.cli.options import (
 )
 from dhyan.cli.progress import show_progress
 from dhyan.cli.recipe import override_recipe
-from dhyan.cli.warnings import log_to_stderr
 from dhyan.config import shipped_recipes
 
 RECIPE_HELP = (

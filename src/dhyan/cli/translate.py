@@ -20,6 +20,7 @@ from dhyan.cli.input_lines import (
     read_lines,
     read_terms,
 )
+from dhyan.cli.messages import ProgressLines, warn
 from dhyan.cli.options import (
     AsJson,
     Beam,
@@ -31,7 +32,6 @@ from dhyan.cli.options import (
     recipe_option,
 )
 from dhyan.cli.output import OutputStyle
-from dhyan.cli.warnings import ProgressLines, warn
 from dhyan.config import DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 

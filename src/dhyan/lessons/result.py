@@ -50,7 +50,7 @@ class LessonResult(ABC):
 
     def text(self, lang: str = "en") -> str:
         """The page as plain lines."""
-        from dhyan.insight.plain_text import as_plain_text
+        from dhyan.insight.lesson_text import as_plain_text
 
         page = self.render(lang)
         return as_plain_text(page.title, page.blocks)

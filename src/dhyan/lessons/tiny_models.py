@@ -14,7 +14,7 @@ from dhyan.attention import bottleneck
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.kernels.ops import rnn_state
-from dhyan.lessons.parsing import parse_learning_rate, parse_words
+from dhyan.lessons.argument_parsing import parse_learning_rate, parse_words
 from dhyan.models.build import build_model
 from dhyan.models.embedding import OneHot
 from dhyan.models.interface import Encoder, State

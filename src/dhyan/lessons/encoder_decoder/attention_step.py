@@ -15,9 +15,9 @@ from dhyan.insight.blocks import Part, Table, Words, table
 from dhyan.insight.decoder_steps import decoder_steps, score_name
 from dhyan.insight.explain import cross_maps, explain_translation, target_ids
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE, STATES
-from dhyan.lessons.parsing import parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import load_single_model

@@ -11,8 +11,8 @@ from dhyan.attention import attend
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_words
 from dhyan.lessons.result import LessonResult, Page
 
 SENTENCE, TARGET = "turn off the lights", "लाइट बंद करो <end>"

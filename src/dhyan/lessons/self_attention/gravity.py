@@ -16,8 +16,8 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
 from dhyan.insight.parse_matrix import parse_vector
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.self_attention.gravity_layers import LayerDistances, measure_layers
 from dhyan.lessons.self_attention.weighted_sum import VECTORS, VectorsByWord, lookup_vectors

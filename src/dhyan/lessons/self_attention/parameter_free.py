@@ -11,8 +11,8 @@ from torch import Tensor
 
 from dhyan.attention import parameter_free_attention
 from dhyan.insight.blocks import Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.self_attention.weighted_sum import TENTHS, VectorsByWord, lookup_vectors
 

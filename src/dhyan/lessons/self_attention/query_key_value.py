@@ -12,8 +12,8 @@ from dhyan.attention import attend
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
+from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
 
 SYMBOLS, POSITIONS, NARROW = 8, 6, 12

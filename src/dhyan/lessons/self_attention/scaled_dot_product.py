@@ -22,8 +22,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.kernels.backend import reference_kernels
+from dhyan.lessons.argument_parsing import parse_int, parse_ints
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_ints
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.models.build import build_model

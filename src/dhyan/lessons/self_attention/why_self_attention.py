@@ -10,8 +10,8 @@ from torch import Tensor
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Kind, Part, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 
 SENTENCE, TARGET = "turn off the lights", "लाइट बंद करो"

@@ -18,8 +18,8 @@ from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Plane, Point, Table, Words, table
+from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.probes import (
     NORMAL,
     ProbeResult,

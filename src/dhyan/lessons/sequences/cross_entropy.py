@@ -10,8 +10,8 @@ from torch import Tensor
 
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_words
 from dhyan.lessons.result import LessonResult, Page
 
 RIGHT = (0.4, 0.1, 0.1)

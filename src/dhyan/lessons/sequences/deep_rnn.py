@@ -18,8 +18,8 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_ints
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_ints
 from dhyan.lessons.probes import (
     CORE,
     LONGEST,

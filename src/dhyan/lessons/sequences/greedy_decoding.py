@@ -12,8 +12,8 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_logprobs
 from dhyan.decoding.translator import TooLong, Translator
 from dhyan.insight.blocks import Part, Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.sequences.toy_corpus import PAIRS, toy_corpus
 from dhyan.lessons.tiny_models import ProgressCallback

@@ -10,8 +10,8 @@ from torch import Tensor
 from dhyan.batch import Batch
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_learning_rate, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_learning_rate, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import (
     END,

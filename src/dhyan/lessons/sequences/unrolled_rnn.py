@@ -9,8 +9,8 @@ from torch import Tensor
 
 from dhyan.batch import Tokens
 from dhyan.insight.blocks import Part, Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import (
     END,

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import ProgressCallback, evenly_spaced, parse_cell
 from dhyan.models.recurrent_layers import Cell, Recurrence

@@ -12,8 +12,8 @@ from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.rules import Ids, Rule, Scores, SentenceIndex, min_length
 from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.insight.blocks import Part, Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import (
     END,

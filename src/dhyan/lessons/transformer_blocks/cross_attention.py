@@ -12,8 +12,8 @@ from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import number_words, tiny_transformer
 from dhyan.models.seq2seq import Seq2Seq

@@ -16,8 +16,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Table, Words, table
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import load_translator

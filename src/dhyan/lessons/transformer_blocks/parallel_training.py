@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from dhyan.batch import Batch, Tokens
 from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.provenance import Machine, this_machine
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import number_words, tiny_transformer

@@ -11,8 +11,8 @@ from torch import Tensor
 from dhyan.attention import attend
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Words, table
+from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.text.bag_of_words import idf, ids_of, tf_idf, vocabulary, word_counts, words_in
 from dhyan.text.sentence_splitter import split_sentences

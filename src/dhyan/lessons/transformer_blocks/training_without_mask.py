@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from dhyan.errors import UserError
 from dhyan.insight.ablation import remove_causal_mask
 from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.tiny_models import seeded
 

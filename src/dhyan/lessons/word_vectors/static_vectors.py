@@ -15,8 +15,8 @@ from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Part, Plane, Point, Words, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
+from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.self_attention.self_attention_by_hand import (
     SelfAttentionByHand,

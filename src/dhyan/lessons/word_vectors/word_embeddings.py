@@ -15,8 +15,8 @@ from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.read_text import read_lines
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Table, Words, table
+from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.parsing import parse_int, parse_words
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.text.bag_of_words import vocabulary, words_in
 from dhyan.text.nearest_neighbours import Neighbour, unit_vector
