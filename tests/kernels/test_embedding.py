@@ -20,7 +20,7 @@ def test_embedding_equals_its_definition(sizes):
     embedding, ids = build_embedding(width, Sinusoids(width)), torch.randint(9, (rows, length))
     results = []
     for part in (embedding.train(), embedding.eval()):
-        vectors = part(ids, first=2)
+        vectors = part(ids, first_position=2)
         (gradient,) = torch.autograd.grad(
             (vectors * vectors.cos()).sum(), embedding.token_embedding.weight
         )
