@@ -56,6 +56,10 @@ class MultiHeadAttention(nn.Module, Attention):
         layers = [self.value] if self.key is None else [self.key, self.value]
         return self._memory(packed_linear(states, layers), mask)
 
+    def context_width(self, memory_width: int) -> int:
+        """The width of the output projection."""
+        return self.output.out_features
+
     def forward(
         self,
         query: Float[Tensor, "B T Q"],

@@ -116,6 +116,10 @@ class Attention(Protocol):
         memory = self.remember(states, mask)
         return self(states, memory if past is None else past.append(memory))
 
+    def context_width(self, memory_width: int) -> int | None:
+        """The width of the context over states of this width; None if only a call tells."""
+        return None
+
     def operands(self, memory: Memory) -> AttentionOperands | None:
         """The tensors of one attention step, for the fused kernels of the recurrent decoders.
 

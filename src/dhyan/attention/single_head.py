@@ -44,6 +44,10 @@ class SingleHeadAttention(nn.Module, Attention):
         )
         return Attended(context.squeeze(1), weights, memory)
 
+    def context_width(self, memory_width: int) -> int:
+        """That of the states, which are the values."""
+        return memory_width
+
     def operands(self, memory: Memory) -> AttentionOperands | None:
         """Those of the score, unless a mask or dropout of the weights changes the step."""
         unchanged = self.mask == all_positions and not (self.training and self.dropout)

@@ -57,11 +57,25 @@ def weight_shapes(recipe: Recipe, sizes: tuple[int, int]) -> dict[str, Shape]:
     Tied weights come under the first of their names.
     """
     import torch
+    from torch.overrides import TorchFunctionMode
 
     from dhyan.models.build import build_model
 
+    class WithoutNormal(TorchFunctionMode):
+        """Draws no normal numbers: on `meta` they are none, and drawing imports torch._dynamo."""
+
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            kwargs = kwargs or {}
+            if func is torch.nn.init.normal_:
+                return kwargs["tensor"] if "tensor" in kwargs else args[0]
+            if func is torch.randn:
+                func = torch.empty
+            return func(*args, **kwargs)
+
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), WithoutNormal():
             model = build_model(recipe, *sizes)
     except (RuntimeError, OverflowError) as error:  # a tensor with more than 2**63 bytes
         reason = str(error).partition("\n")[0]

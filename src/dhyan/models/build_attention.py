@@ -136,7 +136,10 @@ def build_self_attention(settings: config.TransformerEncoder, max_length: int) -
 
 
 def context_width(attention: Attention, query_width: int, memory_width: int) -> int:
-    """The width of an attention's context, found by one call of it."""
+    """The width of an attention's context, as it declares it, or else found by one call of it."""
+    declared = attention.context_width(memory_width)
+    if declared is not None:
+        return declared
     with torch.no_grad():
         states, query = torch.zeros(1, 1, memory_width), torch.zeros(1, 1, query_width)
         memory = attention.remember(states, torch.ones(1, 1, dtype=torch.bool))
