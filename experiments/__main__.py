@@ -1,6 +1,6 @@
 """`python -m experiments NAME FOLDER`: train in FOLDER what a lesson shows and write its snapshot.
 
-NAME is a lesson with a snapshot (bahdanau, luong, deep_rnn, multi_head, gravity, idioms,
+NAME is a lesson with a snapshot (bahdanau, luong, rnn_layer_probes, multi_head, gravity, idioms,
 word_senses, task_specific_vectors, bottleneck, seq2seq_improvements, pp_attachment), `all` of them
 (59 training runs, ten minutes on an H200), or `mixer`, which needs no FOLDER: it tests whether learned
 queries, keys and values are needed to disambiguate words, and writes a result file.

@@ -16,7 +16,7 @@ import torch
 from benchmarks.report import git
 from dhyan.lessons.provenance import Provenance
 from dhyan.lessons.result import LessonResult
-from dhyan.lessons.sequences.deep_rnn import LayerProbes, probe_layers
+from dhyan.lessons.sequences.rnn_layer_probes import LayerProbes, probe_layers
 from dhyan.lessons.snapshots import write_snapshot
 from experiments import pp_attachment, seq2seq_improvements, task_vectors
 
@@ -78,7 +78,7 @@ def snapshots(folder: Path) -> Mapping[str, Snapshot]:
     return {
         "bahdanau": Snapshot(RECURRENT_RUNS, lambda: attention_step("bahdanau")),
         "luong": Snapshot(RECURRENT_RUNS, lambda: attention_step("luong")),
-        "deep_rnn": Snapshot(DEEP_RUNS, lambda: probe_deep_runs(folder)),
+        "rnn_layer_probes": Snapshot(DEEP_RUNS, lambda: probe_deep_runs(folder)),
         "multi_head": Snapshot(traced, lambda: pp_attachment.encoder_heads_snapshot(transformer)),
         "gravity": Snapshot(traced, lambda: pp_attachment.gravity_snapshot(transformer)),
         "idioms": Snapshot(traced, lambda: task_vectors.idioms_snapshot(transformer)),

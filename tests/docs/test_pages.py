@@ -28,7 +28,7 @@ FAST = (
     "task_specific_vectors",
     "self_attention_by_hand",
     "gravity",
-    "why_self_attention",
+    "self_vs_cross_attention",
     "multi_head",
     "pp_attachment",
     "causal_mask",

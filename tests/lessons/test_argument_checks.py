@@ -11,15 +11,15 @@ from tests.docs.test_guides import in_process
     ("lesson", "given", "said"),
     [
         ("one_hot", {"sentence": 5}, "sentence is 5: give a text or a list of words"),
-        ("toy_corpus", {"seed": "x"}, "seed is 'x': give a whole number"),
-        ("toy_corpus", {"seed": 1.5}, "seed is 1.5: give a whole number"),
+        ("seq2seq_training", {"seed": "x"}, "seed is 'x': give a whole number"),
+        ("seq2seq_training", {"seed": 1.5}, "seed is 1.5: give a whole number"),
         ("self_attention_by_hand", {"scale": "abc"}, "scale is 'abc': give true or false"),
         ("luong", {"step": True}, "step is True: give a whole number"),
         ("idioms", {"model": 5}, "model is 5: give a path"),
         ("pp_attachment", {"models": 5}, "models is 5: give a path or a list of paths"),
         ("weighted_sum", {"vectors": [1]}, "vectors is .1.: give names with values"),
         ("vanishing_gradients", {"forget": "abc"}, "forget is 'abc': give a number"),
-        ("toy_corpus", {"on_progress": 5}, "on_progress is 5: give a function"),
+        ("seq2seq_training", {"on_progress": 5}, "on_progress is 5: give a function"),
         ("query_key_value", {"vector": 5}, "vector is 5: give a list of numbers"),
         ("bag_of_words", {"sentence": list(range(99))}, "…: give a text"),
     ],
@@ -34,7 +34,7 @@ def test_an_argument_of_the_wrong_type_is_named_with_the_right_one(lesson, given
     [
         ("self_attention_by_hand", "--sentence", ""),
         ("greedy_decoding", "--give", "sentence=5"),
-        ("toy_corpus", "--give", "on_progress=5"),
+        ("seq2seq_training", "--give", "on_progress=5"),
         ("word_embeddings", "--give", "words=5"),
     ],
 )

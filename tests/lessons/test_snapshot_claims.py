@@ -53,7 +53,7 @@ def test_what_an_encoder_is_trained_for_is_what_can_be_read_off_its_vectors():
 
 
 def test_sentence_facts_are_clearest_in_the_highest_layer_and_words_in_the_lowest():
-    found = read_snapshot("deep_rnn")
+    found = read_snapshot("rnn_layer_probes")
     for fact in found.facts:
         for first, *_, last in (one[1:] for one in fact.runs):
             assert (last < first) if fact.name == "word" else True

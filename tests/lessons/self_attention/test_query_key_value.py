@@ -19,9 +19,9 @@ def test_a_sharp_query_returns_the_dictionary_value_two():
     assert result.answers.tolist() == pytest.approx([(2 * e + 3 + 4) / (e + 2), 2])
 
 
-@pytest.mark.parametrize(("ask", "value"), [("a", 2), ("b", 3), ("c", 4)])
-def test_every_key_finds_its_value(ask, value):
-    assert quick(ask=ask, sharpness=[50]).answers.tolist() == pytest.approx([value])
+@pytest.mark.parametrize(("query", "value"), [("a", 2), ("b", 3), ("c", 4)])
+def test_every_key_finds_its_value(query, value):
+    assert quick(query=query, sharpness=[50]).answers.tolist() == pytest.approx([value])
 
 
 def test_the_sharper_the_nearer():
@@ -69,7 +69,7 @@ def test_separate_projections_retrieve_what_a_shared_one_cannot():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"ask": "z"}, "ask: 'z' is no key of the dictionary; it has a, b, c"),
+        ({"query": "z"}, "query: 'z' is not a key of the dictionary; the keys are a, b, c"),
         ({"dictionary": {}}, "dictionary: give keys with numbers"),
         ({"dictionary": {"a": inf}}, "dictionary: has a number that is not finite"),
         ({"vector": [0, 0]}, "has no direction"),

@@ -127,7 +127,7 @@ class QueryKeyValue(LessonResult):
 
     keys: tuple[str, ...]
     values: Float64[Tensor, " N"]
-    ask: str
+    query: str
     sharpness: tuple[float, ...]
     weights: Float64[Tensor, "M N"]
     answers: Float64[Tensor, " M"]
@@ -138,7 +138,7 @@ class QueryKeyValue(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The lookups, the projections, the retrieval runs."""
-        key, last = self.ask, float(self.answers[-1])
+        key, last = self.query, float(self.answers[-1])
         sharp = [f"{level:g}" for level in self.sharpness]
         return Page(
             text("query_key_value.title"),
@@ -182,7 +182,7 @@ class QueryKeyValue(LessonResult):
         )
 
     def _exact_value(self) -> float:
-        return float(self.values[self.keys.index(self.ask)])
+        return float(self.values[self.keys.index(self.query)])
 
     def _describe_directions(self, text: Text) -> str:
         turning = [
@@ -213,7 +213,7 @@ class QueryKeyValue(LessonResult):
 def query_key_value(
     dictionary: Mapping[str, float | int] = DICTIONARY,
     *,
-    ask: str = "a",
+    query: str = "a",
     sharpness: Sequence[float | int] = SHARPNESS,
     vector: Sequence[float | int] = VECTOR,
     w_query: Matrix = W_QUERY,
@@ -227,12 +227,14 @@ def query_key_value(
     Training takes about two seconds; with `steps` 0 it is left out.
     """
     keys, values = _entries(dictionary)
-    if ask not in keys:
-        raise UserError(f"ask: {ask!r} is no key of the dictionary; it has {', '.join(keys)}")
+    if query not in keys:
+        raise UserError(
+            f"query: {query!r} is not a key of the dictionary; the keys are {', '.join(keys)}"
+        )
     sharp = parse_vector("sharpness", sharpness)
     steps, seed = parse_int("steps", steps, least=0), parse_int("seed", seed, least=0)
     one_hot_keys = torch.eye(len(keys), dtype=torch.float64)
-    queries = sharp.unsqueeze(1) * one_hot_keys[keys.index(ask)]
+    queries = sharp.unsqueeze(1) * one_hot_keys[keys.index(query)]
     answers, weights = attend(queries, one_hot_keys, values.unsqueeze(1), score="dot")
     transformed = _transform(vector, {"w_query": w_query, "w_key": w_key, "w_value": w_value})
     lengths = transformed.norm(dim=1)
@@ -242,7 +244,7 @@ def query_key_value(
     return QueryKeyValue(
         keys=keys,
         values=values,
-        ask=ask,
+        query=query,
         sharpness=tuple(sharp.tolist()),
         weights=weights,
         answers=answers.squeeze(1),

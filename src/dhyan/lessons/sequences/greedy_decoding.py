@@ -15,7 +15,7 @@ from dhyan.insight.blocks import Part, Words, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.sequences.toy_corpus import PAIRS, toy_corpus
+from dhyan.lessons.sequences.seq2seq_training import PAIRS, seq2seq_training
 from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.lessons.trained_model import load_translator
 from dhyan.special_tokens import BOS, EOS
@@ -166,7 +166,7 @@ def _walk(search_model: _SearchModel, input_ids: Sequence[int], best: int) -> tu
 def _toy_model(
     sentence: str, *, steps: int, seed: int, on_progress: ProgressCallback | None
 ) -> _SearchModel:
-    corpus = toy_corpus(steps=steps, seed=seed, on_progress=on_progress)
+    corpus = seq2seq_training(steps=steps, seed=seed, on_progress=on_progress)
     source = Tokens.pad([corpus.source.ids(parse_words(sentence))])
     target = corpus.target
 

@@ -43,7 +43,7 @@ def three_steps(
 
 
 @dataclass(frozen=True)
-class WhySelfAttention(LessonResult):
+class SelfVsCrossAttention(LessonResult):
     """States of both sequences; the three steps across them and within the first."""
 
     states: Float64[Tensor, "S D"]
@@ -54,22 +54,22 @@ class WhySelfAttention(LessonResult):
     def page(self, text: Text) -> Page:
         """Every step twice, side by side."""
         return Page(
-            text("why_self_attention.title"),
+            text("self_vs_cross_attention.title"),
             (
-                Words(text("why_self_attention.attention_three_steps_align")),
+                Words(text("self_vs_cross_attention.attention_three_steps_align")),
                 table(
-                    text("why_self_attention.s_states_ask"),
+                    text("self_vs_cross_attention.s_states_ask"),
                     self.target_states,
                     self.cross_attention.query_words,
                 ),
                 table(
-                    text("why_self_attention.h_states_answer"),
+                    text("self_vs_cross_attention.h_states_answer"),
                     self.states,
                     self.cross_attention.key_words,
                 ),
-                *self._step(text, text("why_self_attention.align_s_i_h"), "scores"),
-                *self._step(text, text("why_self_attention.softmax_ij_row_sums"), "weights"),
-                *self._step(text, text("why_self_attention.weighted_sum_ij_h"), "contexts"),
+                *self._step(text, text("self_vs_cross_attention.align_s_i_h"), "scores"),
+                *self._step(text, text("self_vs_cross_attention.softmax_ij_row_sums"), "weights"),
+                *self._step(text, text("self_vs_cross_attention.weighted_sum_ij_h"), "contexts"),
                 Words(f"{self._describe_cross(text)} {self._describe_self(text)}"),
             ),
         )
@@ -77,8 +77,8 @@ class WhySelfAttention(LessonResult):
     def _step(self, text: Text, name: str, which: str) -> tuple[Part, ...]:
         """A step across, and the same within."""
         kind: Kind = "weights" if which == "weights" else "numbers"
-        cross_title = text("why_self_attention.across")
-        self_title = text("why_self_attention.within")
+        cross_title = text("self_vs_cross_attention.across")
+        self_title = text("self_vs_cross_attention.within")
         return (
             Words(name),
             *(
@@ -104,7 +104,7 @@ class WhySelfAttention(LessonResult):
             strict=True,
         )
         alignments = ", ".join(f"{query_word} → {key_word}" for query_word, key_word in pairs)
-        return text("why_self_attention.across_word_looks_most", alignments=alignments)
+        return text("self_vs_cross_attention.across_word_looks_most", alignments=alignments)
 
     def _describe_self(self, text: Text) -> str:
         own = sum(
@@ -112,11 +112,14 @@ class WhySelfAttention(LessonResult):
         )
         count = len(self.self_attention.query_words)
         return text(
-            "why_self_attention.within_words_look_most", own=own, count=count, single_own=own == 1
+            "self_vs_cross_attention.within_words_look_most",
+            own=own,
+            count=count,
+            single_own=own == 1,
         )
 
 
-def why_self_attention(
+def self_vs_cross_attention(
     sentence: str | Sequence[str] = SENTENCE,
     target: str | Sequence[str] = TARGET,
     *,
@@ -124,7 +127,7 @@ def why_self_attention(
     target_states: Matrix | None = None,
     width: int = 3,
     seed: int = 1,
-) -> WhySelfAttention:
+) -> SelfVsCrossAttention:
     """The three steps with the target's states as queries, and with the sentence's own.
 
     States that are not given are random, from the seed.
@@ -141,7 +144,7 @@ def why_self_attention(
             f"target_states: have {s.shape[1]} numbers and states {h.shape[1]}: "
             "a dot product needs as many on both sides"
         )
-    return WhySelfAttention(
+    return SelfVsCrossAttention(
         h, s, three_steps(query_words, key_words, s, h), three_steps(key_words, key_words, h, h)
     )
 

@@ -21,12 +21,12 @@ from dhyan.lessons.probes import (
     tense_of,
 )
 from dhyan.lessons.provenance import Provenance
-from dhyan.lessons.sequences.deep_rnn import (
-    DeepRNN,
+from dhyan.lessons.sequences.rnn_layer_probes import (
     LayerProbes,
-    deep_rnn,
+    TrainedLayerProbes,
     layer_states,
     probe_layers,
+    rnn_layer_probes,
 )
 from dhyan.lessons.snapshots import read_snapshot, write_snapshot
 from dhyan.models.build import build_model
@@ -43,7 +43,7 @@ TENSE = ProbedFact("tense", False, 0.4, 1000, ((0.4, 0.5, 0.7),))
 
 
 def shown_of(*facts, seeds=(1,)):
-    return DeepRNN(facts, 2, 10, seeds, (1.0,) * len(seeds), (30.0,) * len(seeds))
+    return TrainedLayerProbes(facts, 2, 10, seeds, (1.0,) * len(seeds), (30.0,) * len(seeds))
 
 
 def test_a_probe_finds_what_a_linear_map_can_and_nothing_in_noise():
@@ -109,7 +109,7 @@ def test_a_change_is_clear_only_if_the_trainings_agree_on_it():
 
 @pytest.mark.slow
 def test_every_layer_is_probed_and_the_embedding_identifies_its_word():
-    shown = deep_rnn(layers=2, steps=2, width=24, pairs=200, sentences=150, seeds=[1, 2])
+    shown = rnn_layer_probes(layers=2, steps=2, width=24, pairs=200, sentences=150, seeds=[1, 2])
     assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
     assert all(len(one.shares) == 3 for one in shown.facts)
     assert shown.facts[0].shares[0] > 0.95
@@ -128,7 +128,7 @@ def test_every_layer_is_probed_and_the_embedding_identifies_its_word():
 )
 def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
-        deep_rnn(**given)
+        rnn_layer_probes(**given)
 
 
 def reader_of(**settings):
@@ -165,7 +165,9 @@ def test_the_last_layer_found_one_by_one_is_what_the_encoder_gives(cell, both):
 
 
 def test_every_layer_of_a_trained_encoder_is_probed_once_a_draw(tmp_path):
-    shown = deep_rnn(model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2])
+    shown = rnn_layer_probes(
+        model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2]
+    )
     assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
     [own] = shown.trainings
     assert all(len(one.runs) == 2 and len(one.runs[0]) == 3 for one in own)
@@ -219,13 +221,15 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
 )
 def test_arguments_that_a_trained_model_determines_are_errors(given, message):
     with pytest.raises(UserError, match=message):
-        deep_rnn(**{"model": untrained_translator("gru", "bahdanau-plain-rnn-one-hot"), **given})
+        rnn_layer_probes(
+            **{"model": untrained_translator("gru", "bahdanau-plain-rnn-one-hot"), **given}
+        )
 
 
 def test_an_encoder_of_no_recurrent_layers_is_an_error():
     with pytest.raises(UserError, match="give one of recurrent layers"):
-        deep_rnn(model=untrained_translator("transformer", "transformer"))
+        rnn_layer_probes(model=untrained_translator("transformer", "transformer"))
     with pytest.raises(UserError, match="reads backwards"):
-        deep_rnn(model=reader_of(reverse_source=True))
+        rnn_layer_probes(model=reader_of(reverse_source=True))
     with pytest.raises(UserError, match="differ in layers or cell"):
         probe_layers([reader_of(), reader_of(layers=2)], sentences=200, seeds=[1])

@@ -71,7 +71,7 @@ class LayerProbes(LessonResult):
     def page(self, text: Text) -> Page:
         """The models, the probes' accuracy layer by layer, and the verdict."""
         return Page(
-            text("deep_rnn.title"),
+            text("rnn_layer_probes.title"),
             (
                 Words(self._introduction(text)),
                 *probe_blocks(self.facts, text),
@@ -83,16 +83,18 @@ class LayerProbes(LessonResult):
         trainings, draws = len(self.trainings), len(self.trainings[0][0].runs)
         scores = value_range(self.chrfs, 1)
         encoder = text(
-            "deep_rnn.trained_encoders" if trainings > 1 else "deep_rnn.trained_encoder",
+            "rnn_layer_probes.trained_encoders"
+            if trainings > 1
+            else "rnn_layer_probes.trained_encoder",
             trainings=trainings,
             layers=self.layers,
             cell=self.cell.upper(),
             one_layer=self.layers == 1,
         )
         if self.bidirectional:
-            encoder += text("deep_rnn.reads_both_ways", one_training=trainings == 1)
+            encoder += text("rnn_layer_probes.reads_both_ways", one_training=trainings == 1)
         return text(
-            "deep_rnn.new_sentences_primer_translations",
+            "rnn_layer_probes.new_sentences_primer_translations",
             encoder=encoder,
             translated=self.translated,
             scores=scores,
@@ -104,21 +106,21 @@ class LayerProbes(LessonResult):
 
     def _verdict(self, text: Text) -> str:
         if self.layers == 1:
-            return text("deep_rnn.layer_lower_higher_compare")
+            return text("rnn_layer_probes.layer_lower_higher_compare")
         changes = []
         for facts in zip(*self.trainings, strict=True):
             values = ", ".join(f"{fact.change:+.3f} ± {fact.margin:.3f}" for fact in facts)
             shares = [share for fact in facts for share in (fact.shares[1], fact.shares[-1])]
             note = ""
             if min(shares) > CEILING:
-                note = text("deep_rnn.ceiling")
+                note = text("rnn_layer_probes.ceiling")
             elif all(fact.clear and abs(fact.change) < TINY for fact in facts):
-                note = text("deep_rnn.clear_but_tiny")
+                note = text("rnn_layer_probes.clear_but_tiny")
             changes.append(f"{fact_name(facts[0], text)} {values}{note}".replace("-", "−"))
         several = len(self.trainings) > 1
         low, high = (self._claimed(of_word=of_word) for of_word in (True, False))
         verdict = text(
-            "deep_rnn.first_layer_last_lower_layers",
+            "rnn_layer_probes.first_layer_last_lower_layers",
             several=several,
             changes="; ".join(changes),
             low=_holds(low, text),
@@ -126,9 +128,9 @@ class LayerProbes(LessonResult):
         )
         if several:
             return verdict + text(
-                "deep_rnn.trainings_another_turn_out", trainings_count=len(self.trainings)
+                "rnn_layer_probes.trainings_another_turn_out", trainings_count=len(self.trainings)
             )
-        return verdict + text("deep_rnn.training_another_turn_out")
+        return verdict + text("rnn_layer_probes.training_another_turn_out")
 
     def _claimed(self, *, of_word: bool) -> tuple[int, int]:
         """The number of facts for which the claim holds in every training, and of all facts."""
@@ -138,22 +140,22 @@ class LayerProbes(LessonResult):
 
 def fact_name(fact: ProbedFact, text: Text) -> str:
     """The name of a probe's fact in the reader's language."""
-    return text(f"deep_rnn.fact_{fact.name}")
+    return text(f"rnn_layer_probes.fact_{fact.name}")
 
 
 def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
     """Accuracy of the probes, as a table and as curves."""
     names = [fact_name(fact, text) for fact in facts]
-    layer_names = [text("deep_rnn.embedding")]
-    layer_names += [text("deep_rnn.layer", at=at) for at in range(1, len(facts[0].shares))]
+    layer_names = [text("rnn_layer_probes.embedding")]
+    layer_names += [text("rnn_layer_probes.layer", at=at) for at in range(1, len(facts[0].shares))]
     shares = torch.tensor([[fact.majority_share, *fact.shares] for fact in facts]).T
-    guess, right = text("deep_rnn.commonest_answer"), text("deep_rnn.share_right")
+    guess, right = text("rnn_layer_probes.commonest_answer"), text("rnn_layer_probes.share_right")
     return (
         table(right, shares, [guess, *layer_names], names, kind="weights", digits=3),
         Lines(
-            text("deep_rnn.layer_layer_mean_least")
+            text("rnn_layer_probes.layer_layer_mean_least")
             if len(facts[0].runs) > 1
-            else text("deep_rnn.layer_layer"),
+            else text("rnn_layer_probes.layer_layer"),
             tuple(
                 Curve(
                     name,
@@ -165,7 +167,7 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
                 for name, fact in zip(names, facts, strict=True)
             ),
             tuple(layer_names),
-            text("deep_rnn.states_probed"),
+            text("rnn_layer_probes.states_probed"),
             right,
         ),
     )
@@ -274,8 +276,8 @@ def _means(facts: Sequence[ProbedFact]) -> tuple[tuple[float, ...], ...]:
 def _holds(claimed: tuple[int, int], text: Text) -> str:
     clear, total = claimed
     if clear == total:
-        return text("deep_rnn.holds")
-    return text("deep_rnn.holds_for_some", clear=clear, total=total)
+        return text("rnn_layer_probes.holds")
+    return text("rnn_layer_probes.holds_for_some", clear=clear, total=total)
 
 
 USUAL = {"layers": 3, "steps": 300, "width": 64, "pairs": 6000, "sentences": 1200}
@@ -285,7 +287,7 @@ LITTLE = 30.0  # chrF++ of a model that has not learned to translate
 
 
 @dataclass(frozen=True)
-class DeepRNN(LessonResult):
+class TrainedLayerProbes(LessonResult):
     """Probes of encoders trained here, one per seed, with their validation losses and chrF++."""
 
     facts: tuple[ProbedFact, ...]
@@ -298,7 +300,7 @@ class DeepRNN(LessonResult):
     def page(self, text: Text) -> Page:
         """The model, the probes' accuracy layer by layer, and the verdict."""
         return Page(
-            text("deep_rnn.title"),
+            text("rnn_layer_probes.title"),
             (
                 Words(self._introduction(text)),
                 *probe_blocks(self.facts, text),
@@ -310,7 +312,7 @@ class DeepRNN(LessonResult):
         count, loss, chrf = len(self.seeds), value_range(self.losses, 2), value_range(self.chrfs, 1)
         little = max(self.chrfs) < LITTLE
         return text(
-            "deep_rnn.encoder_decoder_lstm_layers",
+            "rnn_layer_probes.encoder_decoder_lstm_layers",
             layers=self.layers,
             steps=self.steps,
             count=count,
@@ -326,11 +328,11 @@ class DeepRNN(LessonResult):
         for fact in self.facts:
             first, last = fact.shares[1], fact.shares[-1]
             if not fact.clear:
-                direction = text("deep_rnn.clear_change")
+                direction = text("rnn_layer_probes.clear_change")
             elif fact.change < 0:
-                direction = text("deep_rnn.falls")
+                direction = text("rnn_layer_probes.falls")
             else:
-                direction = text("deep_rnn.rises")
+                direction = text("rnn_layer_probes.rises")
             change = f"{fact.change:+.3f} ± {fact.margin:.3f}".replace("-", "−")
             changes.append(
                 f"{fact_name(fact, text)} {first:.3f} → {last:.3f} ({change}: {direction})"
@@ -338,18 +340,22 @@ class DeepRNN(LessonResult):
         low = all(fact.as_claimed for fact in self.facts if fact.of_word)
         high = all(fact.as_claimed for fact in self.facts if not fact.of_word)
         verdict = text(
-            "deep_rnn.first_layer_last_lower", changes=", ".join(changes), low=low, high=high
+            "rnn_layer_probes.first_layer_last_lower",
+            changes=", ".join(changes),
+            low=low,
+            high=high,
         )
         if max(self.chrfs) < LITTLE:
             verdict += text(
-                "deep_rnn.encoders_learned_little_translate", has_snapshot=has_snapshot("deep_rnn")
+                "rnn_layer_probes.encoders_learned_little_translate",
+                has_snapshot=has_snapshot("rnn_layer_probes"),
             )
         if len(self.seeds) > 1:
             return verdict
-        return verdict + text("deep_rnn.training_sentences_alone_another")
+        return verdict + text("rnn_layer_probes.training_sentences_alone_another")
 
 
-def deep_rnn(
+def rnn_layer_probes(
     *,
     model: Model | None = None,
     layers: int = USUAL["layers"],
@@ -386,7 +392,7 @@ def deep_rnn(
         replace(by_seed[0], runs=tuple(run for fact in by_seed for run in fact.runs))
         for by_seed in zip(*facts_by_seed, strict=True)
     )
-    return DeepRNN(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
+    return TrainedLayerProbes(facts, layers, steps, seeds, tuple(losses), tuple(chrfs))
 
 
 def _probe_model(
@@ -399,7 +405,7 @@ def _probe_model(
     if model == SNAPSHOT:
         if sentences != USUAL["sentences"] or tuple(seeds) != SEEDS:
             raise UserError("model: the snapshot has its own sentences and seeds; give model=RUN")
-        return read_snapshot("deep_rnn")
+        return read_snapshot("rnn_layer_probes")
     count = parse_int("sentences", sentences, least=100)
     return probe_layers([model], sentences=count, seeds=parse_ints("seeds", seeds))
 

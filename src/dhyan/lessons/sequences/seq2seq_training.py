@@ -124,7 +124,7 @@ PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ �
 
 
 @dataclass(frozen=True)
-class ToyCorpus(LessonResult):
+class Seq2SeqTraining(LessonResult):
     """Every number from a pair's words to its loss, one update, and the trained model's output."""
 
     pairs: tuple[tuple[str, str], ...]
@@ -162,7 +162,7 @@ class ToyCorpus(LessonResult):
     def page(self, text: Text) -> Page:
         """Words to vectors, a forward pass, its loss, one update, training, prediction."""
         return Page(
-            text("toy_corpus.title"),
+            text("seq2seq_training.title"),
             (
                 *self._vectors(text),
                 *self._forward(text),
@@ -175,7 +175,7 @@ class ToyCorpus(LessonResult):
         blocks: list[Part] = [
             Words(
                 text(
-                    "toy_corpus.pairs_source_words_target",
+                    "seq2seq_training.pairs_source_words_target",
                     pairs_count=len(self.pairs),
                     source_count=len(self.source),
                     start=START,
@@ -200,21 +200,25 @@ class ToyCorpus(LessonResult):
         sums, size = [[self.total, self.average]], len(self.target)
         span = f"{self.probs.min():.3f}–{self.probs.max():.3f}"
         return [
-            Words(text("toy_corpus.encoder_last_h_c", size=size, span=span, uniform=1 / size)),
+            Words(
+                text("seq2seq_training.encoder_last_h_c", size=size, span=span, uniform=1 / size)
+            ),
             table(
-                text("toy_corpus.fed_softmax"),
+                text("seq2seq_training.fed_softmax"),
                 self.probs,
                 self.inputs,
                 self.target.words,
                 kind="weights",
                 digits=3,
             ),
-            table(text("toy_corpus.right_word"), prices, self.labels, ("p", "−ln p"), digits=3),
             table(
-                text("toy_corpus.loss"),
+                text("seq2seq_training.right_word"), prices, self.labels, ("p", "−ln p"), digits=3
+            ),
+            table(
+                text("seq2seq_training.loss"),
                 sums,
                 (),
-                (text("toy_corpus.total"), text("toy_corpus.average")),
+                (text("seq2seq_training.total"), text("seq2seq_training.average")),
                 digits=3,
             ),
         ]
@@ -230,7 +234,7 @@ class ToyCorpus(LessonResult):
         return [
             Words(
                 text(
-                    "toy_corpus.update_parameter_moves_against",
+                    "seq2seq_training.update_parameter_moves_against",
                     rate=update.rate,
                     name=name,
                     alone=alone,
@@ -247,10 +251,14 @@ class ToyCorpus(LessonResult):
                 after="→",
             ),
             table(
-                text("toy_corpus.average_loss"),
+                text("seq2seq_training.average_loss"),
                 [[update.before, update.alone, update.after]],
                 (),
-                (text("toy_corpus.before"), text("toy_corpus.w_moved"), text("toy_corpus.moved")),
+                (
+                    text("seq2seq_training.before"),
+                    text("seq2seq_training.w_moved"),
+                    text("seq2seq_training.moved"),
+                ),
                 digits=5,
             ),
         ]
@@ -261,7 +269,7 @@ class ToyCorpus(LessonResult):
         blocks: list[Part] = [
             Words(
                 text(
-                    "toy_corpus.after_updates_pairs_loss",
+                    "seq2seq_training.after_updates_pairs_loss",
                     steps=steps,
                     first_curve=self.curve[0],
                     last_curve=self.curve[-1],
@@ -272,11 +280,11 @@ class ToyCorpus(LessonResult):
                 )
             ),
             Lines(
-                text("toy_corpus.training"),
-                (Curve(text("toy_corpus.loss"), [self.curve[step] for step in at]),),
+                text("seq2seq_training.training"),
+                (Curve(text("seq2seq_training.loss"), [self.curve[step] for step in at]),),
                 tuple(map(str, at)),
-                text("toy_corpus.updates"),
-                text("toy_corpus.average_loss"),
+                text("seq2seq_training.updates"),
+                text("seq2seq_training.average_loss"),
             ),
         ]
         for (sentence, _), prediction in zip(self.pairs, self.predictions, strict=True):
@@ -290,7 +298,7 @@ class ToyCorpus(LessonResult):
         return blocks
 
 
-def toy_corpus(
+def seq2seq_training(
     pairs: Pairs = PAIRS,
     *,
     sentence: str = "",
@@ -302,7 +310,7 @@ def toy_corpus(
     at: Sequence[int] | None = None,
     seed: int = 1,
     on_progress: ProgressCallback | None = None,
-) -> ToyCorpus:
+) -> Seq2SeqTraining:
     """A tiny LSTM encoder-decoder on a corpus of a few pairs; it trains for two seconds.
 
     `sentence` is the source that is shown in detail, by default the first. The single update shows
@@ -333,7 +341,7 @@ def toy_corpus(
         decode(model, source.ids(parse_words(sentence)), limit=longest) for sentence, _ in pairs
     ]
     first = (words[0], labels[0])
-    return ToyCorpus(
+    return Seq2SeqTraining(
         pairs,
         words,
         labels,

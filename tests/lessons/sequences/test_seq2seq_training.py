@@ -6,14 +6,14 @@ import torch
 from dhyan.batch import Tokens
 from dhyan.decoding.search import greedy_search
 from dhyan.errors import UserError
-from dhyan.lessons.sequences.toy_corpus import PAIRS, toy_corpus
+from dhyan.lessons.sequences.seq2seq_training import PAIRS, seq2seq_training
 from dhyan.lessons.tiny_models import make_batch, tiny_encoder_decoder
 from dhyan.training.loss import cross_entropy
 
 
 @pytest.fixture(scope="module")
 def result():
-    return toy_corpus(steps=1)
+    return seq2seq_training(steps=1)
 
 
 def test_the_vocabularies_have_5_and_7_words(result):
@@ -70,7 +70,7 @@ def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(result):
 
 @pytest.mark.slow
 def test_after_training_it_says_both_and_the_projects_search_agrees():
-    result = toy_corpus()
+    result = seq2seq_training()
     assert result.learned == (True, True)
     assert result.curve[-1] < 0.05 < result.curve[0]
     for one, (source, target) in zip(result.predictions, PAIRS, strict=True):
@@ -84,7 +84,7 @@ def test_after_training_it_says_both_and_the_projects_search_agrees():
 
 
 def test_ones_own_pairs_and_parameter_are_followed():
-    one = toy_corpus(
+    one = seq2seq_training(
         [["good night", "शुभ रात्रि"]],
         steps=2,
         width=2,
@@ -94,7 +94,7 @@ def test_ones_own_pairs_and_parameter_are_followed():
     )
     assert one.update.at == (1,)
     assert len(one.curve) == 3
-    assert toy_corpus(sentence="come in", steps=1).words == ("come", "in")
+    assert seq2seq_training(sentence="come in", steps=1).words == ("come", "in")
 
 
 def test_the_text_is_in_both_languages(result):
@@ -119,4 +119,4 @@ def test_the_text_is_in_both_languages(result):
 )
 def test_wrong_arguments_are_errors(given, message):
     with pytest.raises(UserError, match=message):
-        toy_corpus(**given)
+        seq2seq_training(**given)
