@@ -85,7 +85,7 @@ def save(figure: Figure, path: str | Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             partial.unlink()
-        raise UserError(f"{path}: the figure cannot be text_block ({error.strerror})") from error
+        raise UserError(f"{path}: the figure cannot be written ({error.strerror})") from error
 
 
 def draw_bytes(figure: Figure, suffix: str) -> bytes:

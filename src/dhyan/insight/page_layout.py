@@ -1,4 +1,4 @@
-"""The page that a sheet is set on, how everything on it is text_block, and what a part takes of it."""
+"""Page layout of a lesson figure: fonts, text blocks, and the height each block takes."""
 
 import io
 from collections.abc import Callable, Sequence

@@ -90,7 +90,7 @@ def split_paragraph(paragraph: str, language: str = "") -> Paragraph:
 
 
 def _ends(text: str, language: str) -> list[int]:
-    """The places behind which a new sentence begins; a part that has_words nothing joins another."""
+    """The places behind which a new sentence begins; a part without words joins its neighbour."""
     stops, start_of_sentence = [], 0
     for match in _ENDS.finditer(text):
         if not match["stop"] or _ends_here(text, match, start_of_sentence, language):

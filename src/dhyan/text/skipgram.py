@@ -1,8 +1,8 @@
 """Word vectors learned from a corpus: skip-gram with negative sampling (Mikolov et al., 2013).
 
 A word's vector v learns to tell the words c that stand near it from words n drawn at random:
-log σ(u_c · v) + Σ_n log σ(−u_n · v) is made as large as it goes. Words are negative by their counts to
-the power of 3/4, and the most frequent ones are left out now and then before windows are laid.
+log σ(u_c · v) + Σ_n log σ(−u_n · v) is maximised. Negatives are sampled by their counts to the power
+of 3/4; frequent words are subsampled before windows are formed.
 Two things are not the paper's, both for speed: neighbouring pairs share the words drawn at random,
 and many pairs make one step, its size by Adagrad.
 """
@@ -40,9 +40,9 @@ def train_skip_gram(
     seed: int = 1,
     on_progress: Callable[[str], None] | None = None,
 ) -> WordVectors:
-    """The vectors of all words that come at `min_count` so subsample, the most frequent first.
+    """The vectors of all words with at least `min_count` occurrences, the most frequent first.
 
-    Two words make a pair if they are at most `window` words apart, nearer ones more subsample; a word
+    Two words make a pair if they are at most `window` words apart, nearer ones more often; a word
     whose share of the corpus is larger than `subsample` is left out the more, the larger it is. Five
     passes over the corpus are made, or so many steps, each over 4,096 pairs.
     """
@@ -134,7 +134,7 @@ class Corpus:
 def pairs(
     ids: Int64[Tensor, " N"], sentence: Int64[Tensor, " N"], window: int, rng: torch.Generator
 ) -> Int64[Tensor, "P 2"]:
-    """Each word with those of its sentence within its reach, which is negative from 1 to `window`."""
+    """Each word with its neighbours in the sentence; the window is sampled from 1 to `window`."""
     reach = torch.randint(1, window + 1, (len(ids),), generator=rng)
     word_pairs = [ids.new_empty(0, 2)]
     for apart in range(1, min(window, len(ids) - 1) + 1):
@@ -175,7 +175,7 @@ class SkipGram:
     def initial(
         cls, counts: Int64[Tensor, " V"], width: int, negatives: int, rng: torch.Generator
     ) -> "SkipGram":
-        """Small random v, u of zeros, and the cumulative_probs of the words that are negative."""
+        """Small random v, zero u, and the cumulative distribution that negatives are sampled from."""
         values = (torch.rand(len(counts), width, generator=rng) - 0.5) / width
         cumulative_probs = counts.double().pow(0.75)
         return cls(
@@ -200,7 +200,7 @@ class SkipGram:
         positive, negative = (u * v).sum(1, keepdim=True), grouped @ n.mT
         grad_positive, grad_negative = positive.sigmoid() - 1, negative.sigmoid()
         same = context.unflatten(0, (-1, share)).unsqueeze(2) == random.unsqueeze(1)
-        grad_negative.masked_fill_(same, 0)  # what was negative is what stands there
+        grad_negative.masked_fill_(same, 0)  # a sampled negative that is the positive word
         grad_v = grad_positive * u + (grad_negative @ n).flatten(0, 1)
         grad_u, grad_n = grad_positive * v, (grad_negative.mT @ grouped).flatten(0, 1)
         self.outputs.descend(torch.cat((context, random.flatten())), torch.cat((grad_u, grad_n)))
@@ -209,7 +209,7 @@ class SkipGram:
         return loss.item() / len(near)
 
     def _random(self, groups: int) -> Int64[Tensor, "G K"]:
-        """Words negative by their cumulative_probs, so many for each group of pairs."""
+        """Negatives for each group of pairs, sampled from the cumulative distribution."""
         dice = torch.rand(groups, self.negatives, generator=self.rng, dtype=torch.float64)
         return torch.searchsorted(self.cumulative_probs, dice).clamp_(
             max=len(self.cumulative_probs) - 1

@@ -41,11 +41,11 @@ class WordVectors:
 
 
 def read_vectors(path: str | Path, words: Collection[str]) -> WordVectors:
-    """The vectors of the words words, in their order: of the word itself, else of its lower case.
+    """The vectors of the given words, in their order: of the word itself, else of its lower case.
 
     A file whose name ends in `.bin` is word2vec's binary, any other is text with or without a
     header; either may be packed as `.gz`, `.xz` or `.zst`. Words are compared in their normal form,
-    and the first of a file's equal words counts. Only the vectors of words words are looked into.
+    and the first of a file's equal words counts. Only the vectors of the given words are parsed.
     """
     path = Path(path)
     sought = {*words, *(word.lower() for word in words)}
@@ -200,6 +200,6 @@ def _is_number(field: bytes) -> bool:
 
 
 def _decode_word(raw: bytes) -> str:
-    """A word in its normal form; bytes that are no text match no word that is words."""
+    """A word in its normal form; bytes that are no text match no word."""
     word = raw.decode("utf-8", "replace")
     return word if word.isascii() else normalize(word)

@@ -91,7 +91,7 @@ def _goal(builder: SentenceBuilder, verb: Verb, node: int, result: Adverbials) -
 
 
 def _question(builder: SentenceBuilder, question: str, node: int, result: Adverbials) -> None:
-    """Where, when or why; Hindi question it right before the verb."""
+    """Where, when or why; the Hindi question word stands right before the verb."""
     question_node = builder.add_node(node)
     result.english_first.append((question, question_node, True))
     result.before_verb.append((QUESTION_WORDS[question], question_node, True))

@@ -16,7 +16,7 @@ HELD_OUT = 6  # of so many pairings of a frame with a cue, one is never seen in 
 
 
 class Frame(NamedTuple):
-    """How a word of several meanings is hindi_plural of: the English verb, the Hindi one.
+    """The verb used with an ambiguous word: in English and in Hindi.
 
     `marker` is what Hindi puts after the word, `before` a feminine noun inside its verb. One `goes`
     there, or the doer is in the ergative, so that the verb agrees with the word instead.
@@ -83,7 +83,7 @@ def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
 
 
 def is_held_out(word: str, frame: Frame, cue: Cue) -> bool:
-    """Whether training never sees this word hindi_plural of so with this cue, by what Hindi says."""
+    """Whether this sense of the word with this cue is held out of training."""
     hindi_words = (word, frame.hindi, frame.marker, cue.verb.hindi.stem, *cue.noun.hindi[0])
     return crc32(" ".join(hindi_words).encode()) % HELD_OUT == 0
 

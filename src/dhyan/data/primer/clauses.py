@@ -36,9 +36,7 @@ class Clause:
     hindi: list[Word]
     about: Phrase
     node: int = ROOT
-    verb: list[Word] = field(
-        default_factory=list
-    )  # in Hindi, where it agrees_with what it agrees with
+    verb: list[Word] = field(default_factory=list)  # in Hindi
     ends_in_relative: bool = False  # whether its Hindi ends in a relative clause
 
 
@@ -95,7 +93,7 @@ def sample_object(
             return name_phrase(builder, node, marker)
         return object_pronoun(builder, key, node, marker, whose=_whose(marker))
     definite = None
-    if noun.domain == "animals" and not verb.marker:  # only one hindi_plural of before is marked
+    if noun.domain == "animals" and not verb.marker:  # only an animal mentioned before is marked
         definite = builder.flip(0.6)
         marker = marker if definite else ""
     return noun_phrase(
@@ -207,7 +205,7 @@ def _linearize(
     *,
     inverted: bool,
 ) -> Clause:
-    """Everything in its order: English question by its auxiliary first, Hindi ends in its verb."""
+    """Word order: an English question starts with its auxiliary, Hindi ends in the verb."""
     english = [*clause_adverbials.english_first, *fronted]
     if inverted:
         english += [*group.auxiliary, *subject_phrase.english]

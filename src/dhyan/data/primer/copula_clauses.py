@@ -85,7 +85,7 @@ def locative_clause(
     question: str = "",
     negated: bool = False,
 ) -> Clause:
-    """The book is on the table, Ravi is at the station; asked where, the place is the question."""
+    """The book is on the table, Ravi is at the station; asked where, the place is कहाँ."""
     node = builder.add_node(parent)
     if builder.flip(0.5):
         subject, place = (

@@ -143,7 +143,7 @@ def _pronoun(key: str, *, feminine: bool) -> Subject:
 
 
 def requested(builder: SentenceBuilder, size: int) -> DialogueSentence:
-    """Open the door: खोलो or खोलिए, as whom one question and a please decide; else both are right."""
+    """Open the door: the addressee and a please decide between खोलो and खोलिए; else both are right."""
     verb = _personal(builder)
     while verb.befalls or verb.recipient_nouns or not (verb.object_nouns or verb.to):
         verb = _personal(builder)

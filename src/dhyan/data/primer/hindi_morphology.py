@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 M, MM, F, FF = range(4)  # masculine singular and plural, feminine singular and plural
-I, YOU, ONE, MANY = range(4)  # noqa: E741 (मैं; तुम; one hindi_plural of; हम, आप, वे, the honoured)
+I, YOU, ONE, MANY = range(4)  # noqa: E741 (मैं; तुम; one person or thing; हम, आप, वे, the honoured)
 
 Four = tuple[str, str, str, str]
 Five = tuple[str, str, str, str, str]

@@ -84,7 +84,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adverb:
-    """A manner, a month, or a time with the tense it question for."""
+    """A manner, a month, or a time with the tense it requires."""
 
     english: Words
     hindi: Words
@@ -93,7 +93,7 @@ class Adverb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cue:
-    """An action that agrees_with which sense is meant; its object has the article a, the or none."""
+    """An action that shows which sense is meant; its object has the article a, the or none."""
 
     verb: Verb
     noun: Noun

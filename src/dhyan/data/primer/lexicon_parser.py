@@ -102,7 +102,7 @@ class Entry:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """A word of nearly this spelling as a question, or nothing."""
+    """A suggestion: the word with the nearest spelling, or nothing."""
     parts = get_close_matches(word, list(known), n=1)
     return f"; did you mean {parts[0]}?" if parts else ""
 

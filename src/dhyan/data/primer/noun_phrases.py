@@ -85,7 +85,7 @@ def pronoun_phrase(
 def object_pronoun(
     builder: SentenceBuilder, key: str, parent: int, marker: str, whose: int
 ) -> Phrase:
-    """A pronoun as an object; `whose` is the form of the genitive, where the verb question for one."""
+    """A pronoun as an object; `whose` is the genitive's form, where the verb takes one."""
     phrase = PRONOUNS[key]
     node = builder.add_node(parent)
     hindi: list[Word]

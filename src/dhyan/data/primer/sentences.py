@@ -115,7 +115,7 @@ def sentence(builder: SentenceBuilder, size: int) -> tuple[list[Word], list[Word
 
 
 def statement(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Clause:
-    """A simple clause, or as many joined as the size question for."""
+    """A simple clause, or several joined until the size is reached."""
     if size < SHORTEST_JOINED:
         return simple(builder, size, context)
     connective = builder.choose(context.connectives)
@@ -131,7 +131,7 @@ def statement(builder: SentenceBuilder, size: int, context: DiscourseContext) ->
 
 
 def simple(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Clause:
-    """One clause; of the person hindi_plural of before, or of anyone and anything."""
+    """One clause about the person mentioned before, or about anyone or anything."""
     builder.time = time = context.time
     room, parent = size - 5, context.parent
     again = context.after
@@ -176,7 +176,7 @@ def sample_action(
 
 
 def can_use_pronoun(builder: SentenceBuilder, who: Phrase) -> bool:
-    """Whether someone is hindi_plural of again: half the times that a pronoun would be clear."""
+    """Whether a person is mentioned again: in half of the cases where a pronoun is unambiguous."""
     return (
         who.person
         and who.pronoun in PRONOUNS

@@ -22,8 +22,8 @@ from dhyan.data.read_text import file_error, read_lines
 TEMPLATES = Path(__file__).with_name("templates.txt")
 HEADING = re.compile(r"\[(idiom|attachment|notes): (.+)\]")
 SLOT = re.compile(r"([A-Z]):(\S+)")
-# `word_2` names node 2, `word~2` goes with it, `{A}` and oblique `{A*}` are fill_template, and
-# `<A:था|थी>_1` is written as the gender of what fills A question.
+# `word_2` names node 2, `word~2` goes with it, `{A}` and oblique `{A*}` are slots, and
+# `<A:था|थी>_1` takes the form that agrees in gender with what fills A.
 PART = re.compile(
     r"\{(?P<slot>[A-Z])(?P<mark>\*|'s)?\}"
     r"|(?:<(?P<by>[A-Z]):(?P<his>[^|>]+)\|(?P<her>[^>]+)>|(?P<word>[^_~{}<>]+))"
@@ -33,7 +33,7 @@ PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One line: what may fill its slots, both sentences, and what agrees_with that one is right."""
+    """A line: slot fillers, both sentences, the words of right and of wrong translations."""
 
     kind: str
     about: str
@@ -55,7 +55,7 @@ class Filling:
     node: int
 
     def text(self, mark: str, *, side: int) -> tuple[Word, ...]:
-        """Its words on one side, as a mark question: oblique, or whose."""
+        """Its words on one side, in the form that a marker asks for: oblique or genitive."""
         if side:
             return self.oblique if mark else self.hindi
         if not mark:
@@ -96,12 +96,12 @@ def _list(text: str) -> tuple[str, ...]:
 
 
 def sample_template(builder: SentenceBuilder, kind: str = "") -> SentencePair:
-    """One of them, fill_template."""
+    """One of them with its slots filled."""
     return fill_template(builder, builder.choose(templates(kind)))
 
 
 def fill_template(builder: SentenceBuilder, template: Template) -> SentencePair:
-    """A template with its slots fill_template by chance."""
+    """A template with its slots filled at random."""
     nodes = {"1": builder.add_node()}
     fillings = {slot: _filling(builder, kind, nodes["1"]) for slot, kind in template.slots}
     nodes |= {slot: filling.node for slot, filling in fillings.items()}

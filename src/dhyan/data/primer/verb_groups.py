@@ -88,7 +88,7 @@ class VerbGroup(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """What a verb agrees_with: the number of its English subject, and what it agrees with in Hindi."""
+    """Agreement of a verb: number in English; person, number and gender in Hindi."""
 
     number: int
     who: int
