@@ -1,4 +1,4 @@
-"""DiverseBeam of a beam: the ones written out, and what they have in common with a plain beam."""
+"""Diverse beam search: groups computed by hand, and what it shares with plain beam search."""
 
 import pytest
 import torch

@@ -85,7 +85,7 @@ class Child:
         """Wait until /proc/PID/status contains a text."""
         until = time.monotonic() + 120
         while text not in Path(f"/proc/{self.pid}/status").read_text():
-            assert time.monotonic() < until, f"waited in vain for {text!r}"
+            assert time.monotonic() < until, f"{text!r} did not appear"
             time.sleep(0.002)
 
     def alive(self):

@@ -1,4 +1,4 @@
-"""KilledRun or asked to stop, again and again, a run ends in the same bits as one left undisturbed."""
+"""A run that is killed or stopped again and again ends in the same bits as an uninterrupted one."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What is not finite is neither learned from nor saved, and where it came from is output."""
+"""Non-finite values are neither learned from nor saved, and their origin is reported."""
 
 import json
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""A batch too large for the memory is taken in parts, with the same gradient, and that is output."""
+"""A batch that does not fit into memory is split, with the same gradient, and that is reported."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Quiet, a run says nothing but its result; what went wrong is output all the same."""
+"""With --quiet, a run prints only its result, and warnings."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run goes on as it began, or it is output by name what has changed."""
+"""A run resumes with the settings it started with; what has changed is reported by name."""
 
 import json
 from dataclasses import fields, is_dataclass, replace
