@@ -111,7 +111,7 @@ def skip_gram() -> object:
     from dhyan.data.primer import generate_sentences
     from dhyan.text.skipgram import train_skip_gram
 
-    pairs = islice(generate_sentences("train", longest=20), 100_000)
+    pairs = islice(generate_sentences("train", max_words=20), 100_000)
     sentences = [re.findall(r"\w+", pair.english.lower()) for pair in pairs]
     start = time.perf_counter()
     vectors = train_skip_gram(sentences, seed=1)

@@ -36,7 +36,7 @@ def _all(twin: SentencePair) -> None:
 
 def _rate(write: Callable[[SentencePair], None], longest: int) -> int:
     """Pairs a second; the first few, which fill the tables, are not timed."""
-    twins = generate_sentences("train", longest=longest)
+    twins = generate_sentences("train", max_words=longest)
     for twin in islice(twins, SAMPLE // 10):
         write(twin)
     began = time.perf_counter()

@@ -23,7 +23,7 @@ SENTENCES = 8000
 
 def sentences() -> list[str]:
     """Distinct held-out sentences of the primer."""
-    pairs = islice(generate_sentences("random", longest=15), SENTENCES)
+    pairs = islice(generate_sentences("random", max_words=15), SENTENCES)
     return list(dict.fromkeys(pair.english for pair in pairs))
 
 

@@ -67,7 +67,8 @@ def idiom_trial(train: int, test: int) -> Trial:
 def plain_sentences(number: int, *, longest: int = 20) -> list[tuple[str, ...]]:
     """English training sentences of the primer, without labels."""
     return [
-        english_words(pair) for pair in islice(generate_sentences("train", longest=longest), number)
+        english_words(pair)
+        for pair in islice(generate_sentences("train", max_words=longest), number)
     ]
 
 
@@ -78,7 +79,7 @@ def english_words(pair: SentencePair) -> tuple[str, ...]:
 
 def sense_reading(pair: SentencePair) -> Reading:
     """The ambiguous word and the index of its sense among the senses of all words."""
-    [wanted] = pair.wanted
+    [wanted] = pair.checks
     words, senses = english_words(pair), _senses()
     choices = tuple(i for i, (word, _) in enumerate(senses) if word == wanted.about)
     [label] = [i for i in choices if wanted.right[0] in senses[i][1]]

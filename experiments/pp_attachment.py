@@ -72,7 +72,7 @@ def evaluate_heads(
 
 def encoder_heads_snapshot(folder: Path) -> EncoderHeads:
     """Head roles of a run: attention on one sentence, statistics, and PP attachment pairs."""
-    bounds = Bounds(longest=LONGEST, core=CORE)
+    bounds = Bounds(max_words=LONGEST, core_share=CORE)
     return encoder_heads(folder, TELESCOPE, sentences=SENTENCES, pairs=PAIRS, bounds=bounds)
 
 

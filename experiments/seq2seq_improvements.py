@@ -78,7 +78,7 @@ def write_vectors(folder: Path = FOLDER) -> None:
     for side, (language, seed) in SIDES.items():
         if _vectors(folder, side, "random").exists():
             continue
-        pairs = generate_sentences("train", seed=seed, longest=LONGEST, core=CORE)
+        pairs = generate_sentences("train", seed=seed, max_words=LONGEST, core_share=CORE)
         texts = [getattr(pair, language) for pair in islice(pairs, MONOLINGUAL_SENTENCES)]
         cut = Tokenizer.train(texts, kind="words", size=20_000)
         sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)

@@ -31,7 +31,7 @@ def test_longer_sentences_are_longer_and_have_links(tests):
         assert all(one.links for one in test_set.examples)
         test_set.reference_set()
     for name in ("context", "idiom", "attachment", "agreement"):
-        assert any(one.wanted for one in by_name[name].examples)
+        assert any(one.checks for one in by_name[name].examples)
 
 
 def test_unseen_pairings_are_of_words_that_the_vocabularies_have(tests):
@@ -80,7 +80,7 @@ def test_a_short_test_set_is_kept_and_logged(log, monkeypatch):
 def test_references_contain_the_required_words(tests):
     for test_set in tests.sets:
         for one in test_set.examples:
-            assert all(want.passes(one.target) for want in one.wanted), (one.target, one.wanted)
+            assert all(want.passes(one.target) for want in one.checks), (one.target, one.checks)
 
 
 def test_backwards_swaps_sides_and_links(tests):

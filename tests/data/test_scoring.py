@@ -18,7 +18,7 @@ app.command()(evaluate)
 
 @pytest.fixture(scope="module")
 def lines():
-    twins = generate_sentences("train", longest=12)
+    twins = generate_sentences("train", max_words=12)
     pairs = [next(twins) for _ in range(COUNT)]
     return [twin.english for twin in pairs], [twin.hindi for twin in pairs]
 

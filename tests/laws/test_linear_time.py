@@ -24,12 +24,12 @@ from dhyan.cli.input_lines import read_glossary
 from dhyan.data.filters import invisible_classes
 from dhyan.data.leakage import LeakageDetector, fold_words
 from dhyan.data.pairs import Pair
-from dhyan.data.scripts import script_of
 from dhyan.decoding.glossary import Glossary
 from dhyan.insight.terminal_heatmap import draw
 from dhyan.special_tokens import NAMES
 from dhyan.text import placeholders
 from dhyan.text.bag_of_words import words_in
+from dhyan.text.languages import script_of
 from dhyan.text.normalize import normalize
 from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import KINDS, Tokenizer

@@ -37,7 +37,7 @@ def primer_tokenizers():
     twins = [
         twin
         for split, count in (("attachment", 400), ("context", 200), ("random", 150))
-        for twin in islice(generate_sentences(split, longest=LONGEST, core=CORE), count)
+        for twin in islice(generate_sentences(split, max_words=LONGEST, core_share=CORE), count)
     ]
     sides = [one.english for one in twins], [one.hindi for one in twins]
     return tuple(Tokenizer.train(side, kind="words", size=3000) for side in sides)

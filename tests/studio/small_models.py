@@ -54,7 +54,7 @@ def write_small(folder):
     """The texts, as settings of a recipe."""
     folder.mkdir(parents=True, exist_ok=True)
     own = [pair for line in note_sentences() for pair in line]
-    twins = islice(generate_sentences("train", longest=8, core=0.15), OTHERS)
+    twins = islice(generate_sentences("train", max_words=8, core_share=0.15), OTHERS)
     pairs = own + [(twin.english, twin.hindi) for twin in twins]
     found = {}
     for key, side, chosen in (

@@ -176,11 +176,11 @@ def primer(
 
     Example: dhyan data primer --pairs 20000 --max-words 15 --out primer
     """
-    from dhyan.data.primer.write_files import write_primer
+    from dhyan.data.primer.splits import write_primer
 
     log_to_stderr(quiet=quiet)
     counts = write_primer(
-        out, pairs=pairs, tests=test_pairs, seed=seed, shortest=min_words, longest=max_words
+        out, pairs=pairs, tests=test_pairs, seed=seed, min_words=min_words, max_words=max_words
     )
     held_out = sum(counts.values()) - counts["train"]
     typer.echo(f"{out}  {counts['train']:,} pairs to train on, {held_out:,} to validate and test")

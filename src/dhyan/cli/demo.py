@@ -98,9 +98,9 @@ def _ambiguous_sentences(examples: "Sequence[EvaluationExample]") -> list[str]:
     """A sentence for each meaning of an ambiguous word, in a context that was not trained on."""
     by_meaning: dict[tuple[str, ...], str] = {}
     for example in examples:
-        for wanted in example.wanted:
-            if wanted.about == AMBIGUOUS_WORD:
-                by_meaning.setdefault(wanted.wrong, example.source)
+        for check in example.checks:
+            if check.about == AMBIGUOUS_WORD:
+                by_meaning.setdefault(check.wrong, example.source)
     return list(by_meaning.values())
 
 

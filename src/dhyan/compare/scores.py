@@ -87,9 +87,9 @@ def targeted_accuracy(
     tested, right = Counter[str](), Counter[str]()
     total = correct = 0
     for example, text in zip(examples, hypotheses, strict=True):
-        if not example.wanted:
+        if not example.checks:
             continue
-        checks = [(f"{word.kind}: {word.about}", word.passes(text)) for word in example.wanted]
+        checks = [(f"{word.kind}: {word.about}", word.passes(text)) for word in example.checks]
         total, correct = total + 1, correct + all(passed for _, passed in checks)
         for about, passed in checks:
             tested[about] += 1

@@ -38,7 +38,7 @@ class EvaluationExample:
     target: str
     others: tuple[str, ...] = ()
     links: str = ""
-    wanted: tuple[TranslationCheck, ...] = ()
+    checks: tuple[TranslationCheck, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,12 @@ def _set(parts: dict[str, Any]) -> EvaluationSet:
 
 
 def _example(parts: dict[str, Any]) -> EvaluationExample:
-    wanted = [
+    checks = [
         TranslationCheck(w["kind"], w["about"], tuple(w["right"]), tuple(w["wrong"]))
-        for w in parts["wanted"]
+        for w in parts["checks"]
     ]
     return EvaluationExample(
-        parts["source"], parts["target"], tuple(parts["others"]), parts["links"], tuple(wanted)
+        parts["source"], parts["target"], tuple(parts["others"]), parts["links"], tuple(checks)
     )
 
 
@@ -190,7 +190,9 @@ def primer_tests(
     make = _hindi_to_english if backwards else _english_to_hindi
 
     def some(split: str, count: int, least: int, most: int) -> list[EvaluationExample]:
-        twins = generate_sentences(split, seed=SEED, shortest=least, longest=most, core=core)
+        twins = generate_sentences(
+            split, seed=SEED, min_words=least, max_words=most, core_share=core
+        )
         examples = map(make, islice(_until_error(twins), TRIES * count))
         usable = (
             example
@@ -242,7 +244,7 @@ def _in_vocabulary(example: EvaluationExample, words: Tokenizers) -> bool:
 
 
 def _english_to_hindi(twin: SentencePair) -> EvaluationExample:
-    return EvaluationExample(twin.english, twin.hindi, twin.others, twin.links, twin.wanted)
+    return EvaluationExample(twin.english, twin.hindi, twin.others, twin.links, twin.checks)
 
 
 def _hindi_to_english(twin: SentencePair) -> EvaluationExample:

@@ -1,1 +1,13 @@
-"""From files of parallel text to a stream of batches that can be taken up anywhere."""
+"""The path of a sentence pair, from files to batches.
+
+read    `read_text`, `read_table`, `read_pairs`; or generated: `synthetic`, `primer/`
+filter  `filters`
+check   `script_check`, `leakage`, `corpus_statistics`
+encode  `encode`
+store   `store`, `prepare`, `prepared_corpus`
+mix     `mixture`
+batch   `permutation`, `batches`
+
+`pairs` holds what is read and the report of reading it; `corpus_files` and `corpus` take a recipe
+along this path.
+"""

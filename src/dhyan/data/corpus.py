@@ -23,8 +23,8 @@ from dhyan.data.filters import distinct
 from dhyan.data.leakage import check_leakage
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
-from dhyan.data.primer import generate_sentences, primer_pairs
-from dhyan.data.scripts import warn_about_scripts
+from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_pairs
+from dhyan.data.script_check import warn_about_scripts
 from dhyan.data.store import Examples
 from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
 from dhyan.errors import UserError
@@ -39,7 +39,6 @@ SYNTHETIC_TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "numbers": number_pairs,
     "reverse": reverse_pairs,
 }
-PRIMER_MAX_WORDS = 60  # of a sentence, if the recipe does not say
 MAX_HELD_OUT, MIN_PAIRS_TO_HOLD_OUT, HOLD_OUT_EVERY = 1000, 200, 50
 SAMPLE_LENGTH = 30  # characters of a source that is good to look at
 
@@ -214,11 +213,14 @@ def _generate_main(data: Data, seed: int) -> _MainCorpus:
 def generate_primer(data: Data, split: str, seed: int) -> Iterator[Pair]:
     """Pairs of the primer with the lengths and the direction of the recipe."""
     backwards = _task_languages(data) == ("hi", "en")
-    shortest, longest = max(2, data.min_words), data.max_words or PRIMER_MAX_WORDS
-    twins = generate_sentences(
-        split, seed=seed, shortest=shortest, longest=longest, core=data.core_share
+    sentences = generate_sentences(
+        split,
+        seed=seed,
+        min_words=max(MIN_WORDS, data.min_words),
+        max_words=data.max_words or MAX_WORDS,
+        core_share=data.core_share,
     )
-    return primer_pairs(twins, backwards=backwards)
+    return primer_pairs(sentences, backwards=backwards)
 
 
 def _distinct_sources(pairs: Iterator[Pair], count: int) -> list[Pair]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Integer, UInt64
 
 from dhyan.data.filters import INVISIBLE_CHARACTERS, invisible_classes, split_words
 from dhyan.data.pairs import Occurrences, Pair, ReadReport, Side
-from dhyan.data.scripts import ScriptCheck
+from dhyan.data.script_check import ScriptCheck
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
 

@@ -12,8 +12,7 @@ from jaxtyping import Float
 
 from dhyan.data.filters import LengthFilter
 from dhyan.data.pairs import Pair, ReadReport
-from dhyan.data.read_jsonl import read_jsonl
-from dhyan.data.read_table import Row, decode_or_report, read_table
+from dhyan.data.read_table import Row, decode_or_report, read_jsonl, read_table
 from dhyan.data.read_text import (
     TABLE_SUFFIXES,
     file_error,

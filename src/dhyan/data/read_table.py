@@ -1,10 +1,12 @@
-"""Read sentence pairs from tables with two or more columns: .tsv and .csv."""
+"""Read sentence pairs from one table: .tsv, .csv or .jsonl (JSON Lines)."""
 
 import csv
+import json
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from dhyan.data.pairs import Occurrences, ReadReport
 from dhyan.data.read_text import (
@@ -24,6 +26,8 @@ _COLUMN_NAMES = re.compile(  # typical header names; they only cause a note, not
     r"([ _-]?(text|sentences?|language|lang))?",
     re.IGNORECASE,
 )
+
+DEFAULT_KEYS = ("source", "target")
 
 Row = tuple[int, str, str]  # line number, source, target
 
@@ -80,9 +84,8 @@ def _column_indices(
     chosen = columns or (names[0], names[1])
     for name in chosen:
         if name not in names:
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {printable(close[0])}, or another" if close else "name two"
-            raise file_error(path, line, f"no column is called {printable(name)}; {hint} {choice}")
+            reason = f"no column is called {printable(name)}"
+            raise file_error(path, line, f"{reason}; {_close_name(name, names)} {choice}")
         if names.count(name) > 1:
             reason = f"{names.count(name)} columns are called {printable(name)}"
             raise file_error(path, line, f"{reason}; give each a name of its own in the header")
@@ -121,6 +124,92 @@ def _csv_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, list[str]]]
             report.add_error(file_error(path, record_lines[0], reason))
         else:
             yield record_lines[0], [text.replace("\n", " ").replace("\0", "\r") for text in fields]
+
+
+def read_jsonl(path: Path, columns: tuple[str, str] | None, report: ReadReport) -> Iterator[Row]:
+    """Source and target of each object of a .jsonl; a newline inside a text becomes a space.
+
+    Without columns the keys are `source` and `target`, or the only two texts of the first object.
+    A key of a nested object is named with a dot, as in `translation.en`.
+    """
+    if columns and columns[0] == columns[1]:
+        raise file_error(path, 0, f"both sides are {printable(columns[0])}; name two keys")
+    keys = columns
+    for line, text in read_table_lines(path, report):
+        if not text or text.isspace():
+            report.drop("blank line", "source", line)
+            continue
+        try:
+            record = _parse_object(path, line, text)
+            keys = keys or _choose_keys(path, line, record)
+            source, target = (_text_value(path, line, record, key) for key in keys)
+        except UserError as error:
+            report.add_error(error)
+        else:
+            yield line, source, target
+
+
+def _parse_object(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        record = json.loads(text)
+    except json.JSONDecodeError as error:
+        reason = f"not JSON at character {error.pos + 1} ({error.msg})"
+        raise file_error(path, line, f"{reason}; write one object on each line") from None
+    except (ValueError, RecursionError):
+        reason = "JSON too large to read; write one small object a line"
+        raise file_error(path, line, reason) from None
+    if not isinstance(record, dict):
+        example = '{"source": "…", "target": "…"}'
+        raise file_error(path, line, f"JSON, but no object; write one such as {example}")
+    return record
+
+
+def _choose_keys(path: Path, line: int, record: dict[str, Any]) -> tuple[str, str]:
+    if all(key in record for key in DEFAULT_KEYS):
+        return DEFAULT_KEYS
+    keys = [key for key, value in record.items() if isinstance(value, str)]
+    if len(keys) != 2:
+        reason = f"{len(keys)} texts, and no source and target"
+        nested = [key for key, value in _flatten(record).items() if isinstance(value, str)]
+        if len(nested) == 2:
+            raise file_error(path, line, f"{reason}; give --columns {printable(','.join(nested))}")
+        raise file_error(path, line, f"{reason}; name two with --columns a,b {_key_list(record)}")
+    return keys[0], keys[1]
+
+
+def _text_value(path: Path, line: int, record: dict[str, Any], key: str) -> str:
+    if "." in key and key not in record:
+        record = _flatten(record)
+    if key not in record:
+        hint = f"{_close_name(key, list(record))} {_key_list(record)}"
+        raise file_error(path, line, f"no key is called {printable(key)}; {hint}")
+    text = record[key]
+    if not isinstance(text, str):
+        reason = f"{printable(key)} is {printable(json.dumps(text))[:60]}, not a text"
+        raise file_error(path, line, f"{reason}; write it in quotes")
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        reason = f"{printable(key)} holds NUL or half a surrogate pair"
+        raise file_error(path, line, f"{reason}; write whole characters, and no NUL")
+    return text.replace("\n", " ")
+
+
+def _key_list(record: dict[str, Any]) -> str:
+    return f"of {printable(', '.join(_flatten(record))[:300])}"
+
+
+def _flatten(record: dict[str, Any]) -> dict[str, Any]:
+    """An object with the keys of its nested objects joined by dots, one level deep."""
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        nested = value if isinstance(value, dict) else {}
+        flat |= {f"{key}.{inner}": item for inner, item in nested.items()} or {key: value}
+    return flat
+
+
+def _close_name(name: str, names: list[str]) -> str:
+    """A suggestion for a column or key that is not there."""
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean {printable(close[0])}, or another" if close else "name two"
 
 
 def read_table_lines(path: Path, report: ReadReport) -> Iterator[tuple[int, str]]:

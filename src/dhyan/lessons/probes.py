@@ -140,7 +140,9 @@ def read_probe_sentences(
 
     Those in `exclude` are left out; with `known_words_only`, those with an unknown word too.
     """
-    generated = generate_sentences(split, seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
+    generated = generate_sentences(
+        split, seed=seed, min_words=SHORTEST, max_words=LONGEST, core_share=CORE
+    )
     left_out = {pair.english for pair in exclude}
     selected: dict[str, tuple[SentencePair, list[int], int, int]] = {}
     for pair in islice(generated, count):

@@ -65,7 +65,10 @@ def primer_sentences(
 ) -> list[SentencePair]:
     """Sentences of a primer test set; an error if the model was not trained on the primer."""
     selected = select_known_sentences(
-        translator, generate_sentences(split, seed=SEED, longest=LONGEST, core=CORE), count, accept
+        translator,
+        generate_sentences(split, seed=SEED, max_words=LONGEST, core_share=CORE),
+        count,
+        accept,
     )
     if not selected:
         raise UserError(

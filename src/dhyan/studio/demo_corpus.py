@@ -30,7 +30,7 @@ def write_corpus(folder: Path) -> Path:
     if folder.exists():
         return folder
     rng = random.Random(SEED)
-    generated = generate_sentences("train", seed=SEED, longest=LONGEST, core=CORE_SHARE)
+    generated = generate_sentences("train", seed=SEED, max_words=LONGEST, core_share=CORE_SHARE)
     train = distinct(generated, lambda pair: pair.english, PAIRS)
     pairs = [informal(pair.english, pair.hindi, rng, INFORMAL_SHARE) for pair in train]
     for variants in note_sentences():
@@ -39,7 +39,7 @@ def write_corpus(folder: Path) -> Path:
             pairs += [informal(english, hindi, rng, INFORMAL_NOTE_SHARE) for _ in range(times)]
     rng.shuffle(pairs)
     known = {hindi for variants in note_sentences() for _, hindi in variants}
-    held_out = generate_sentences("valid", seed=SEED, longest=LONGEST, core=CORE_SHARE)
+    held_out = generate_sentences("valid", seed=SEED, max_words=LONGEST, core_share=CORE_SHARE)
     unseen = (pair for pair in held_out if pair.hindi not in known)
     distinct_pairs = distinct(unseen, lambda pair: pair.english, VALID_PAIRS)
     valid = [(pair.english, pair.hindi) for pair in distinct_pairs]

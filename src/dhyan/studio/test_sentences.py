@@ -89,7 +89,7 @@ def _sample(core: float) -> tuple[tuple[str, str], ...]:
     """Sentences of a share of the primer's vocabulary, English and Hindi."""
     from dhyan.data.primer import generate_sentences
 
-    pairs = generate_sentences("random", shortest=6, longest=10, core=core)
+    pairs = generate_sentences("random", min_words=6, max_words=10, core_share=core)
     return tuple((pair.english, pair.hindi) for pair in islice(pairs, SAMPLE_SIZE))
 
 

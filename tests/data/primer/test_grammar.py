@@ -33,7 +33,7 @@ TESTS = [split for split in SPLITS if split != "train"]
 def some(
     split: str, count: int = 400, seed: int = 1, longest: int = 60
 ) -> tuple[SentencePair, ...]:
-    return tuple(islice(generate_sentences(split, seed=seed, longest=longest), count))
+    return tuple(islice(generate_sentences(split, seed=seed, max_words=longest), count))
 
 
 @pytest.fixture(scope="module")
@@ -175,20 +175,20 @@ def test_longer_sentences_are_longer_than_any_in_training() -> None:
 @pytest.mark.parametrize("split", ["context", "idiom", "agreement"])
 def test_every_phenomenon_is_marked_and_its_reference_is_right(split: str) -> None:
     for twin in some(split, 200):
-        marks = [one for one in twin.wanted if one.kind == split]
+        marks = [one for one in twin.checks if one.kind == split]
         assert marks
         assert all(one.passes(twin.hindi) for one in marks), twin.hindi
 
 
 def test_attachments_have_both_readings_or_a_context_that_decides() -> None:
     twins = some("attachment", 200)
-    assert all(bool(twin.others) != bool(twin.wanted) for twin in twins)
-    assert all(one.passes(twin.hindi) for twin in twins for one in twin.wanted)
+    assert all(bool(twin.others) != bool(twin.checks) for twin in twins)
+    assert all(one.passes(twin.hindi) for twin in twins for one in twin.checks)
     assert {bool(twin.others) for twin in twins} == {True, False}
 
 
 def test_every_sense_of_every_word_is_tested() -> None:
-    tested = {(one.about, one.right) for twin in some("context", 2000) for one in twin.wanted}
+    tested = {(one.about, one.right) for twin in some("context", 2000) for one in twin.checks}
     assert {word for word, _ in tested} == set(ambiguous_words())
     for word, senses in read_lexicon().senses.items():
         forms = {" ".join(form) for sense in senses for form in sense.noun.hindi}
@@ -202,7 +202,7 @@ def test_every_template_is_filled_without_a_gap() -> None:
             twin = fill_template(SentenceBuilder(seed), template)
             text = twin.english + twin.hindi
             assert not any(mark in text for mark in "_~{}<>|"), text
-            assert all(one.passes(twin.hindi) for one in twin.wanted), template
+            assert all(one.passes(twin.hindi) for one in twin.checks), template
 
 
 def test_what_is_open_in_english_carries_every_translation() -> None:

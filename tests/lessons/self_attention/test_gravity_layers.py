@@ -70,7 +70,7 @@ def test_a_meaning_is_identified_by_its_hindi():
 
 
 def test_pairs_share_word_and_position_and_differ_in_meaning(translator):
-    twins = islice(generate_sentences("context", longest=20, core=0.3), 60)
+    twins = islice(generate_sentences("context", max_words=20, core_share=0.3), 60)
     contexts = [sentence for twin in twins if (sentence := context_states(translator, twin))]
     pairs = list(opposite_pairs(contexts))
     assert len(pairs) > 20

@@ -138,7 +138,7 @@ def reader_of(**settings):
         one.english
         for split in ("valid", "random")
         for one, _ in zip(
-            generate_sentences(split, seed=1, shortest=4, longest=7, core=0.15),
+            generate_sentences(split, seed=1, min_words=4, max_words=7, core_share=0.15),
             range(200),
             strict=False,
         )

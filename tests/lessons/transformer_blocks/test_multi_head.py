@@ -124,7 +124,7 @@ def test_sentences_of_the_primer_know_what_each_word_depends_on():
     twin = [
         pair
         for pair, _ in zip(
-            generate_sentences("random", longest=10, core=0.15), range(4), strict=False
+            generate_sentences("random", max_words=10, core_share=0.15), range(4), strict=False
         )
     ][3]
     assert result.words[:-1] == tuple(twin.english.split())

@@ -53,9 +53,9 @@ def test_the_second_sentence_is_the_same_and_the_reading_is_not(translator):
         assert doer_sentences[0].startswith(f"{doer} had a")
         assert f" {object_word}" in doer_sentences[0]
         assert f" {object_word}" in other_sentences[0]
-        assert pair.doer.wanted[0].right == pair.other.wanted[0].wrong
-        assert pair.doer.wanted[0].passes(pair.doer.hindi)
-        assert not pair.doer.wanted[0].passes(pair.other.hindi)
+        assert pair.doer.checks[0].right == pair.other.checks[0].wrong
+        assert pair.doer.checks[0].passes(pair.doer.hindi)
+        assert not pair.doer.checks[0].passes(pair.other.hindi)
 
 
 def test_pairs_use_persons_not_paired_with_the_object_in_training(translator):
@@ -68,7 +68,7 @@ def test_pairs_use_persons_not_paired_with_the_object_in_training(translator):
     assert len({template.doer.english for template in pairs}) == 40
     for pair in pairs:
         person = pair.other.english.split()[1]
-        assert person not in persons[pair.doer.wanted[0].about]
+        assert person not in persons[pair.doer.checks[0].about]
         assert any(person in some for some in persons.values())
 
 
@@ -97,7 +97,7 @@ def test_log_odds_of_the_other_reading_have_the_opposite_sign(translator):
             twin,
             words=(twin.words[0], tuple((_other(word), *rest) for word, *rest in twin.words[1])),
             wanted=(
-                replace(twin.wanted[0], right=twin.wanted[0].wrong, wrong=twin.wanted[0].right),
+                replace(twin.checks[0], right=twin.checks[0].wrong, wrong=twin.checks[0].right),
             ),
         )
         for twin in twins

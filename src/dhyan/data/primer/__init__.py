@@ -2,6 +2,8 @@
 
 from dhyan.data.primer.sentence_pair import SentencePair, TranslationCheck
 from dhyan.data.primer.splits import (
+    MAX_WORDS,
+    MIN_WORDS,
     SPLITS,
     Bounds,
     generate_sentence,
@@ -10,11 +12,13 @@ from dhyan.data.primer.splits import (
 )
 
 __all__ = [
+    "MAX_WORDS",
+    "MIN_WORDS",
     "SPLITS",
     "Bounds",
     "SentencePair",
     "TranslationCheck",
-    "primer_pairs",
-    "generate_sentences",
     "generate_sentence",
+    "generate_sentences",
+    "primer_pairs",
 ]

@@ -57,7 +57,7 @@ LINKS = ("and", "because", "and then")
 
 def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
     """Someone went to the bank and deposited money: the action disambiguates the noun."""
-    word = builder.choose(ambiguous_words(builder.core))
+    word = builder.choose(ambiguous_words(builder.core_share))
     sense = builder.choose(read_lexicon().senses[word])
     frame, cue, link = (
         builder.choose(FRAMES[sense.kind]),

@@ -18,13 +18,13 @@ FIRST_SINGULAR, PLURAL, THIRD_SINGULAR = 0, 1, 2
 class SentenceBuilder:
     """Random choices from one seed, and the dependency tree that both languages share.
 
-    `held_out` allows pairs of words that training never has; `core` is the share of the lexicon
+    `held_out` allows pairs of words that training never has; `core_share` is the share of the lexicon
     that words are sampled from, those that combine with the most others.
     """
 
     __slots__ = (
         "checks",
-        "core",
+        "core_share",
         "has_held_out_pair",
         "held_out",
         "honorific_pronouns",
@@ -36,11 +36,11 @@ class SentenceBuilder:
         "used",
     )
 
-    def __init__(self, seed: int, *, held_out: bool = False, core: float = 1.0) -> None:
+    def __init__(self, seed: int, *, held_out: bool = False, core_share: float = 1.0) -> None:
         self.source = Random(seed)
         self.random = self.source.random
         self.held_out = held_out
-        self.core = core
+        self.core_share = core_share
         self.clear()
 
     def clear(self) -> None:
@@ -73,7 +73,7 @@ class SentenceBuilder:
 
     def sample(self, choices: tuple[Choice, ...]) -> Choice:
         """A word of a list, the first more often: half of all samples are from the first quarter."""
-        core = core_choices(choices, self.core) if self.core < 1 else choices
+        core = core_choices(choices, self.core_share) if self.core_share < 1 else choices
         return core[int(self.random() ** 2 * len(core))]
 
     def sample_new(self, choices: tuple[Choice, ...]) -> Choice:
@@ -99,7 +99,7 @@ class SentenceBuilder:
         self, choices: tuple[Choice, ...], held_out: frozenset[Choice]
     ) -> list[Choice]:
         """The held-out words of a list that training has in other pairs."""
-        core = core_words(self.core)
+        core = core_words(self.core_share)
         return [choice for choice in choices if choice in held_out and choice in core]
 
 

@@ -42,7 +42,7 @@ class SentencePair:
     words: tuple[tuple[Word, ...], tuple[Word, ...]]
     parents: tuple[int, ...]
     others: tuple[str, ...] = ()
-    wanted: tuple[TranslationCheck, ...] = ()
+    checks: tuple[TranslationCheck, ...] = ()
 
     @cached_property
     def english(self) -> str:

@@ -12,24 +12,22 @@ from dhyan.data.primer.clauses import (
     countable_objects,
     sample_subject,
 )
-from dhyan.data.primer.copula_clauses import (
-    adjective_clause,
-    existential_clause,
-    locative_clause,
-    person,
-)
-from dhyan.data.primer.experiencer_clauses import (
-    feeling_clause,
-    liking_clause,
-    possession_clause,
-    wanting_clause,
-)
 from dhyan.data.primer.hindi_morphology import F
 from dhyan.data.primer.lexicon import Verb, human_verbs, read_lexicon
 from dhyan.data.primer.noun_phrases import PRONOUNS, pronoun_phrase
 from dhyan.data.primer.relative_clauses import relativized_object, relativized_subject
 from dhyan.data.primer.sentence_builder import Phrase, SentenceBuilder, punctuation
 from dhyan.data.primer.sentence_pair import ROOT, Word
+from dhyan.data.primer.stative_clauses import (
+    adjective_clause,
+    existential_clause,
+    feeling_clause,
+    liking_clause,
+    locative_clause,
+    person,
+    possession_clause,
+    wanting_clause,
+)
 from dhyan.data.primer.verb_groups import Modality, Tense
 
 TIMES_DRAWN = ("past", "past", "past", "present", "present", "future")

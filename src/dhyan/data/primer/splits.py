@@ -1,10 +1,16 @@
-"""Splits of the primer: training, validation and test sets that share no sentence."""
+"""Splits of the primer, which share no sentence, and the files they are written to."""
 
+import json
+import logging
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from dhyan.atomic_folder import atomic_folder, check_writable, to_json_bytes
+from dhyan.data.filters import distinct
 from dhyan.data.pairs import Pair
 from dhyan.data.primer.ambiguous_words import disambiguated_sentence
 from dhyan.data.primer.dialogue import dialogue_sentence
@@ -14,8 +20,11 @@ from dhyan.data.primer.sentence_pair import SentencePair, Word
 from dhyan.data.primer.sentences import sentence
 from dhyan.data.primer.templates import sample_template
 from dhyan.errors import UserError
+from dhyan.version import __version__
 
-BUCKETS, VALID, TEST = 20, 0, 1  # by its Hindi a sentence is kept for validation, tests or training
+logger = logging.getLogger(__name__)
+
+BUCKETS, VALID, TEST = 20, 0, 1  # the split of a sentence, by a hash of its Hindi
 SPLITS = (
     "train",
     "valid",
@@ -27,36 +36,48 @@ SPLITS = (
     "attachment",
     "agreement",
 )
-HELD_OUT_SPLITS = frozenset(("unseen", "context"))  # by the pairs of words they show
+HELD_OUT_SPLITS = frozenset(("unseen", "context"))  # with word pairs that training lacks
 LONGER_FACTOR = 1.5
 MAX_ATTEMPTS = 20_000
 SEED_STRIDE = 1 << 32
+MIN_WORDS, MAX_WORDS = 2, 60
+BOUNDED_SPLITS = (
+    "train",
+    "valid",
+    "random",
+    "unseen",
+)  # the others have sentences of any length from MIN_WORDS on
 
 
 class Bounds(NamedTuple):
-    """How many words a sentence has, and what share of the lexicon they come from."""
+    """English words of a sentence, and the share of the lexicon they are sampled from."""
 
-    shortest: int = 2
-    longest: int = 60
-    core: float = 1.0
+    min_words: int = MIN_WORDS
+    max_words: int = MAX_WORDS
+    core_share: float = 1.0
 
 
-ANY = Bounds()
+NO_BOUNDS = Bounds()
 
 
 def generate_sentences(
-    split: str, *, seed: int = 1, shortest: int = 2, longest: int = 60, core: float = 1.0
+    split: str,
+    *,
+    seed: int = 1,
+    min_words: int = MIN_WORDS,
+    max_words: int = MAX_WORDS,
+    core_share: float = 1.0,
 ) -> Iterator[SentencePair]:
-    """Sentences of so many English words, without end; the n-th follows from the seed alone.
+    """An endless stream of sentences of a split; the n-th follows from the seed alone.
 
     Whatever the seeds, training shares no sentence, on either side, with any other split. "unseen"
     pairs words that training never pairs, "longer" has up to half as many words again, and
-    "context" has ambiguous words in contexts that are held out from training. `core` is
-    the share of the words that sentences are made of, those that go with the most others.
+    "context" has ambiguous words in contexts that are held out from training. `core_share` is the
+    share of the lexicon that is used: the words that combine with the most others.
     """
     if split not in SPLITS:
         raise UserError(f"the primer has no split {split!r}: choose one of {', '.join(SPLITS)}")
-    bounds = Bounds(shortest, longest, core)
+    bounds = Bounds(min_words, max_words, core_share)
     return (generate_sentence(split, seed, index, bounds) for index in count())
 
 
@@ -71,11 +92,15 @@ def primer_pairs(sentences: Iterable[SentencePair], *, backwards: bool = False) 
         yield Pair(source, target, line)
 
 
-def generate_sentence(split: str, seed: int, index: int, bounds: Bounds = ANY) -> SentencePair:
-    """One sentence of a stream."""
+def generate_sentence(
+    split: str, seed: int, index: int, bounds: Bounds = NO_BOUNDS
+) -> SentencePair:
+    """The sentence of a stream at an index."""
     seed_of_sentence = (seed * SEED_STRIDE + index) * len(SPLITS) + SPLITS.index(split)
-    builder = SentenceBuilder(seed_of_sentence, held_out=split in HELD_OUT_SPLITS, core=bounds.core)
-    min_words, max_words = bounds.shortest, bounds.longest
+    builder = SentenceBuilder(
+        seed_of_sentence, held_out=split in HELD_OUT_SPLITS, core_share=bounds.core_share
+    )
+    min_words, max_words = bounds.min_words, bounds.max_words
     if split == "longer":
         min_words, max_words = max_words + 1, int(LONGER_FACTOR * max_words)
     for _ in range(MAX_ATTEMPTS):
@@ -124,15 +149,92 @@ def _in_split(
     min_words: int,
     max_words: int,
 ) -> bool:
-    """Whether it has the right length and lies in the split."""
+    """Whether a sentence has the right length and lies in the split."""
     words = sum(1 for word in sentence_pair.words[0] if word[1] >= 0)
     if not min_words <= words <= max_words:
         return False
     if split in HELD_OUT_SPLITS and not builder.has_held_out_pair:
         return False
-    if split == "longer":  # than any of training
+    if split == "longer":  # no sentence of training is as long
         return True
     bucket = crc32(sentence_pair.hindi.encode()) % BUCKETS
     if split == "train":
         return bucket not in (VALID, TEST)
     return bucket == (VALID if split == "valid" else TEST)
+
+
+def write_primer(
+    out: Path,
+    *,
+    pairs: int,
+    tests: int = 1000,
+    seed: int = 1,
+    min_words: int = MIN_WORDS,
+    max_words: int = MAX_WORDS,
+) -> dict[str, int]:
+    """Write every split into a new folder; returns how many pairs each split has.
+
+    Each split has its two texts and its alignment, line by line; all but the first have a table
+    that also holds heads, other correct translations, and translation checks.
+    """
+    if out.exists():
+        raise UserError(f"{out} is there already: name another folder")
+    if min_words > max_words:
+        raise UserError(
+            f"no sentence has {min_words} to {max_words} words: give the smaller number first"
+        )
+    check_writable(out)
+    counts = {}
+    with atomic_folder(out) as folder:
+        for split in SPLITS:
+            target_count = pairs if split == "train" else tests
+            sentences = generate_sentences(
+                split,
+                seed=seed,
+                min_words=min_words if split in BOUNDED_SPLITS else MIN_WORDS,
+                max_words=max_words,
+            )
+            distinct_sentences = distinct(
+                sentences, lambda sentence_pair: sentence_pair.english, target_count
+            )
+            counts[split] = _write(folder, split, distinct_sentences)
+            shortfall = f" of {target_count:,}" if counts[split] < target_count else ""
+            logger.info(f"{split}: {counts[split]:,}{shortfall} distinct pairs")
+        bounds = {"seed": seed, "min_words": min_words, "max_words": max_words}
+        about = {"generator": f"dhyan {__version__}", **bounds, "pairs": counts}
+        (folder / "about.json").write_bytes(to_json_bytes(about))
+    return counts
+
+
+def _write(folder: Path, split: str, sentences: Iterator[SentencePair]) -> int:
+    """Write the files of a split line by line; training, which may be large, has no table."""
+    count, suffixes = 0, ["en", "hi", "align", *([] if split == "train" else ["jsonl"])]
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context((folder / f"{split}.{suffix}").open("w", encoding="utf-8"))
+            for suffix in suffixes
+        ]
+        for sentence_pair in sentences:
+            count += 1
+            lines = [sentence_pair.english, sentence_pair.hindi, sentence_pair.links]
+            if split != "train":
+                lines.append(json.dumps(as_row(sentence_pair), ensure_ascii=False))
+            for file, line in zip(files, lines, strict=True):
+                file.write(line + "\n")
+    return count
+
+
+def as_row(sentence_pair: SentencePair) -> dict[str, object]:
+    """A sentence with all its annotations, as a row of the table."""
+    return {
+        "english": sentence_pair.english,
+        "hindi": sentence_pair.hindi,
+        "others": sentence_pair.others,
+        "links": sentence_pair.links,
+        "english_heads": sentence_pair.heads(0),
+        "hindi_heads": sentence_pair.heads(1),
+        "checks": [
+            {"kind": check.kind, "about": check.about, "right": check.right, "wrong": check.wrong}
+            for check in sentence_pair.checks
+        ],
+    }

@@ -64,7 +64,7 @@ def meaning_in(word: str, hindi: str) -> int:
 
 def context_states(translator: Translator, twin: SentencePair) -> ContextStates | None:
     """Layer states of a sentence of the primer's "context"; None without cues or other words."""
-    check = twin.wanted[0]
+    check = twin.checks[0]
     states = states_by_layer(
         translator, twin.english, check.about, meaning_in(check.about, check.right[0])
     )
@@ -276,7 +276,7 @@ def measure_layers(
     return LayerDistances(
         sentences=len(contexts),
         right=sum(
-            twin.wanted[0].passes(translation.text)
+            twin.checks[0].passes(translation.text)
             for twin, translation in zip(twins, translations, strict=True)
         ),
         cue_distances=by_cues.mean(0),

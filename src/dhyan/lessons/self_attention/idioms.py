@@ -41,7 +41,7 @@ def idiomatic_words(about: str) -> tuple[str, ...]:
 
 def is_idiomatic(twin: SentencePair) -> bool:
     """Whether the sentence uses the idiom, rather than its words literally."""
-    [check] = twin.wanted
+    [check] = twin.checks
     return check.wrong == idiomatic_words(check.about)
 
 
@@ -101,8 +101,8 @@ def _literal() -> Iterable[SentencePair]:
 
 
 def _plain() -> Iterable[SentencePair]:
-    sentences = islice(generate_sentences("train", longest=LONGEST, core=CORE), SENTENCES)
-    return (twin for twin in sentences if not any(check.kind == "idiom" for check in twin.wanted))
+    sentences = islice(generate_sentences("train", max_words=LONGEST, core_share=CORE), SENTENCES)
+    return (twin for twin in sentences if not any(check.kind == "idiom" for check in twin.checks))
 
 
 CAKE, LEG = "a piece of cake", "break a leg"
@@ -467,7 +467,7 @@ def _test_primer(
     pairs = primer_sentences(translator, "idiom", sentences)
     translations = _translate(translator, [pair.english for pair in pairs], on_progress)
     judged = [
-        (pair.wanted[0], is_idiomatic(pair), pair.wanted[0].passes(text))
+        (pair.checks[0], is_idiomatic(pair), pair.checks[0].passes(text))
         for pair, text in zip(pairs, translations, strict=True)
     ]
     examples: dict[tuple[str, bool], IdiomTranslation] = {}

@@ -179,7 +179,9 @@ def _train_sentiment(
     on_progress: ProgressCallback,
 ) -> tuple[TransformerEncoder, nn.Linear, float]:
     """Train a sentiment classifier on the mean of the states, with balanced classes."""
-    pairs = generate_sentences("train", seed=seed, shortest=SHORTEST, longest=LONGEST, core=CORE)
+    pairs = generate_sentences(
+        "train", seed=seed, min_words=SHORTEST, max_words=LONGEST, core_share=CORE
+    )
     by_class: list[list[list[int]]] = [[] for _ in range(CLASSES)]
     for twin in islice(pairs, PAIRS):
         by_class[sentiment_of(twin)].append(translator.encode(twin.english))
@@ -267,7 +269,9 @@ def encode_sentences(
 
 def balanced_sentences(translator: Translator, split: str) -> list[SentencePair]:
     """New sentences, balanced by sentiment, each ending in a full stop or question mark."""
-    pairs = generate_sentences(split, seed=SEED, shortest=SHORTEST, longest=LONGEST, core=CORE)
+    pairs = generate_sentences(
+        split, seed=SEED, min_words=SHORTEST, max_words=LONGEST, core_share=CORE
+    )
     by_class: list[dict[str, SentencePair]] = [{} for _ in range(CLASSES)]
     for twin in pairs:
         chosen = by_class[sentiment_of(twin)]

@@ -100,8 +100,8 @@ def contexts(word: str, *, novel: bool, seed: int) -> Iterator[SentencePair]:
     """Sentences with an ambiguous word, in pairings of the training data or held-out ones."""
     core = CORE if word in ambiguous_words(CORE) else 1.0
     for seed_offset in count((2 * seed + novel) * STEP):
-        twin = disambiguated_sentence(SentenceBuilder(seed_offset, held_out=novel, core=core))
-        if twin.wanted[0].about == word:
+        twin = disambiguated_sentence(SentenceBuilder(seed_offset, held_out=novel, core_share=core))
+        if twin.checks[0].about == word:
             yield twin
 
 
@@ -112,7 +112,7 @@ def meanings(word: str) -> tuple[Sense, ...]:
 
 def sense_of(twin: SentencePair) -> int:
     """Index of the word's meaning in this sentence."""
-    [check] = twin.wanted
+    [check] = twin.checks
     forms = [{" ".join(form) for form in meaning.noun.hindi} for meaning in meanings(check.about)]
     return next(index for index, form in enumerate(forms) if check.right[0] in form)
 

@@ -103,7 +103,7 @@ EXAMPLES = (TELESCOPE, CHICKEN)
 MOST_TABLES = 4  # heads with their numbers; more are drawn small,
 ABREAST = 4  # in lines of so many
 SPLIT, SEED = "random", 1
-SMALL = Bounds(longest=10, core=0.15)  # sentences of the primer, as its recipe has them
+SMALL = Bounds(max_words=10, core_share=0.15)  # sentences of the primer, as its recipe has them
 NO_WORD = -1
 
 
@@ -223,7 +223,9 @@ def encoder_heads(
     text, twins = " ".join(parse_words(sentence)), list[SentencePair]()
     if primer is not None or sentences > 1:
         first = parse_int("primer", primer or 0, least=0)
-        stream = generate_sentences(SPLIT, seed=SEED, longest=bounds.longest, core=bounds.core)
+        stream = generate_sentences(
+            SPLIT, seed=SEED, max_words=bounds.max_words, core_share=bounds.core_share
+        )
         twins = list(islice(stream, first, first + sentences))
     texts = [twin.hindi if side else twin.english for twin in twins] or [text]
     dependency_heads = [_dependency_heads(twin, side) for twin in twins] or None
@@ -252,7 +254,9 @@ def encoder_heads(
         dependency=values[3] if dependency_heads else None,
         uniform=tuple(float(measure(uniform_tables)) for measure in measures),
         layer=layer,
-        phrase_heads=measure_phrase_heads(translator, pairs, core=bounds.core) if pairs else None,
+        phrase_heads=measure_phrase_heads(translator, pairs, core=bounds.core_share)
+        if pairs
+        else None,
     )
 
 

@@ -116,7 +116,7 @@ def _persons(template: Template) -> list[str]:
 
 def _filled(template: Template, persons: str, seed: int, core: float) -> SentencePair:
     slots = tuple((slot, persons if slot == OF else words) for slot, words in template.slots)
-    return fill_template(SentenceBuilder(seed, core=core), replace(template, slots=slots))
+    return fill_template(SentenceBuilder(seed, core_share=core), replace(template, slots=slots))
 
 
 WITH = "with"
@@ -311,7 +311,7 @@ def _accuracy_and_odds(
         translations = translator([twin.english for twin in twins], beam=1)
         odds = log_odds(translator, twins)
     correct = [
-        twin.wanted[0].passes(translation.text)
+        twin.checks[0].passes(translation.text)
         for twin, translation in zip(twins, translations, strict=True)
     ]
     return sum(correct) / len(correct), float(odds.mean())
@@ -320,7 +320,7 @@ def _accuracy_and_odds(
 def log_odds(translator: Translator, twins: Sequence[SentencePair]) -> Float[Tensor, " N"]:
     """Log-odds of the right translation against the wrong reading, in nats."""
     sources = [translator.encode(twin.english) for twin in twins]
-    checks = [twin.wanted[0] for twin in twins]
+    checks = [twin.checks[0] for twin in twins]
     right = [twin.hindi for twin in twins]
     wrong = [
         text.replace(check.right[0], check.wrong[0])

@@ -129,7 +129,7 @@ def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSe
     first = translators[0]
     pairs = cued_pairs(first, (sentences + 1) // 2)
     groups = (
-        primer_sentences(first, "attachment", HELD_OUT, lambda twin: bool(twin.wanted)),
+        primer_sentences(first, "attachment", HELD_OUT, lambda twin: bool(twin.checks)),
         [twin for pair in pairs for twin in pair.both],
         primer_sentences(first, "random", sentences),
     )
@@ -149,7 +149,7 @@ def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSe
 def _understood(translator: Translator, twins: Sequence[SentencePair]) -> float:
     translations = translator([twin.english for twin in twins])
     correct = [
-        twin.wanted[0].passes(translation.text)
+        twin.checks[0].passes(translation.text)
         for twin, translation in zip(twins, translations, strict=True)
     ]
     return sum(correct) / len(correct)

@@ -174,7 +174,7 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
     counts: list[Counter[str]] = [Counter() for _ in senses]
     for seed in range(LOOKED_AT):
         twin = disambiguated_sentence(SentenceBuilder(seed))
-        [check] = twin.wanted
+        [check] = twin.checks
         if check.about == word:
             for counter, forms in zip(counts, senses, strict=True):
                 counter.update(nouns.intersection(words_in(twin.english)) if check.right[0] in forms

@@ -55,7 +55,7 @@ def test_unseen_pairings_are_of_words_of_the_core():
         if verb in core and noun in core
     }
     assert len(held) > 5
-    twins = islice(generate_sentences("unseen", longest=12, core=0.1), 200)
+    twins = islice(generate_sentences("unseen", max_words=12, core_share=0.1), 200)
     assert len(held & {word for twin in twins for word in twin.english.rstrip(".?").split()}) > 4
 
 
@@ -67,5 +67,5 @@ def test_a_core_has_few_words_of_several_meanings_and_bank_is_one_of_them():
         == set(read_lexicon().senses)
     )
     assert "bank" in ambiguous_words(0.01)
-    twins = islice(generate_sentences("context", core=0.15), 100)
-    assert {one.about for twin in twins for one in twin.wanted} == set(ambiguous_words(0.15))
+    twins = islice(generate_sentences("context", core_share=0.15), 100)
+    assert {one.about for twin in twins for one in twin.checks} == set(ambiguous_words(0.15))

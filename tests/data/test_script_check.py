@@ -12,9 +12,9 @@ from dhyan.data.filters import INVISIBLE_CHARACTERS, invisible_classes
 from dhyan.data.pairs import Pair
 from dhyan.data.primer import generate_sentences
 from dhyan.data.read_pairs import first_misaligned_line, read_pairs
-from dhyan.data.scripts import ScriptCheck, script_of
+from dhyan.data.script_check import ScriptCheck
 from dhyan.errors import UserError
-from dhyan.text.languages import LANGUAGES
+from dhyan.text.languages import LANGUAGES, script_of
 from dhyan.text.normalize import normalize
 from tests.tiny_models import tiny_recipe, write_corpus
 

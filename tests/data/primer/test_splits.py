@@ -8,7 +8,7 @@ from dhyan.config import load_recipe
 from dhyan.data.corpus import load_corpus, with_languages
 from dhyan.data.filters import MAX_REPEATS, distinct
 from dhyan.data.primer import SPLITS, generate_sentences
-from dhyan.data.primer.write_files import write_primer
+from dhyan.data.primer.splits import write_primer
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import check_gold, read_gold
 
@@ -18,7 +18,7 @@ SMALL = {"data.pairs": 60, "data.max_words": 9}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("primer") / "out"
-    counts = write_primer(out, pairs=40, tests=8, longest=14)
+    counts = write_primer(out, pairs=40, tests=8, max_words=14)
     assert counts == {split: 40 if split == "train" else 8 for split in SPLITS}
     return out
 
@@ -41,7 +41,7 @@ def test_texts_and_alignments_go_line_by_line(split, folder):
 def test_the_options_are_saved_with_the_files(folder):
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     assert about["seed"] == 1
-    assert about["longest"] == 14
+    assert about["max_words"] == 14
     assert not (folder / "train.jsonl").exists()
 
 
@@ -49,7 +49,7 @@ def test_an_existing_folder_and_reversed_bounds_are_refused(folder):
     with pytest.raises(UserError, match="is there already"):
         write_primer(folder, pairs=10**9)
     with pytest.raises(UserError, match="no sentence has 40 to 30 words"):
-        write_primer(folder / "new", pairs=10**9, shortest=40, longest=30)
+        write_primer(folder / "new", pairs=10**9, min_words=40, max_words=30)
 
 
 def test_a_recipe_may_name_the_primer(folder):
@@ -76,7 +76,7 @@ def test_the_direction_can_be_hindi_to_english(said):
 
 def test_a_smaller_core_has_fewer_words():
     def words(core):
-        twins = generate_sentences("train", longest=10, core=core)
+        twins = generate_sentences("train", max_words=10, core_share=core)
         return {
             w for twin, _ in zip(twins, range(1500), strict=False) for w in twin.english.split()
         }
