@@ -1,12 +1,12 @@
 """Decoding options: bounds, contradictions, and changes for one call."""
 
 import math
-from inspect import signature
+from typing import get_type_hints
 
 import pytest
 
-from dhyan.config import DecodingOptions
-from dhyan.config.setting_declaration import settings_of
+from dhyan.config import DecodingChanges, DecodingOptions
+from dhyan.config.settings import settings_of
 from dhyan.errors import UnsupportedOption, UserError
 
 
@@ -90,8 +90,12 @@ def test_none_leaves_an_option_as_it_is():
 
 
 def test_every_option_but_the_source_length_can_be_changed():
-    arguments = set(signature(DecodingOptions.changed).parameters) - {"self"}
-    assert arguments == set(settings_of(DecodingOptions)) - {"max_source_length"}
+    options = settings_of(DecodingOptions)
+    del options["max_source_length"]
+    types = {name: setting.type | None for name, setting in options.items()}
+    assert get_type_hints(DecodingChanges) == types
+    with pytest.raises(TypeError, match="max_source_length"):
+        DecodingOptions().changed(max_source_length=3)
 
 
 def test_the_beam_holds_all_of_nbest():

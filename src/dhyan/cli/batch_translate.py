@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dhyan.cli.input_lines import Line, find_term
 from dhyan.cli.messages import ProgressLines, TranslationWarnings
 from dhyan.cli.output import OutputStyle, format_failure, format_translation
-from dhyan.config.decoding import DecodingOptions
+from dhyan.config import DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dhyan.config import Data, DecodingOptions, Training
-from dhyan.config.setting_declaration import settings_of
+from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:

@@ -32,15 +32,10 @@ from dhyan.cli.options import (
     recipe_option,
 )
 from dhyan.cli.output import OutputStyle
-from dhyan.config import DecodingOptions
+from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
 LINES_AT_A_TIME = 512
-DECODING_OPTIONS = (
-    *("beam", "nbest", "length_penalty", "coverage_penalty", "min_length", "max_length"),
-    *("no_repeat_ngram", "beam_groups", "diversity_penalty", "sample", "temperature"),
-    *("top_k", "top_p", "seed"),
-)
 
 
 def translate(
@@ -126,7 +121,7 @@ def translate(
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
     changes: dict[str, Any] = {
-        name: value for name, value in locals().items() if name in DECODING_OPTIONS
+        name: value for name, value in locals().items() if name in DecodingChanges.__annotations__
     }
     if prefixes:
         check_prefix_count(file, prefixes)

@@ -2,9 +2,32 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
 
-from dhyan.config.setting_declaration import problems_in, setting, settings_of
+from dhyan.config.settings import problems_in, setting, settings_of
 from dhyan.errors import UnsupportedOption
+
+
+class DecodingChanges(TypedDict, total=False):
+    """Keyword arguments that change decoding options for one call; None leaves one as it is.
+
+    These are the settings of `DecodingOptions` without `max_source_length`.
+    """
+
+    beam: int | None
+    nbest: int | None
+    length_penalty: float | None
+    coverage_penalty: float | None
+    min_length: int | None
+    max_length: int | None
+    no_repeat_ngram: int | None
+    beam_groups: int | None
+    diversity_penalty: float | None
+    sample: bool | None
+    temperature: float | None
+    top_k: int | None
+    top_p: float | None
+    seed: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,41 +118,28 @@ class DecodingOptions:
         if self.beam_groups > 1 and self.width % self.beam_groups:
             yield f"{{beam_groups}} {self.beam_groups} do not divide a beam of {self.width} evenly"
 
-    def changed(
-        self,
-        *,
-        beam: int | None = None,
-        nbest: int | None = None,
-        length_penalty: float | None = None,
-        coverage_penalty: float | None = None,
-        min_length: int | None = None,
-        max_length: int | None = None,
-        no_repeat_ngram: int | None = None,
-        beam_groups: int | None = None,
-        diversity_penalty: float | None = None,
-        sample: bool | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        seed: int | None = None,
-    ) -> "DecodingOptions":
+    def changed(self, **changes: Unpack[DecodingChanges]) -> "DecodingOptions":
         """Checked options with these changes; None leaves an option as it is.
 
         A change without an effect is an error: a recipe may hold a temperature for the day someone
         samples, but a temperature given here needs `sample`.
         """
-        changes = {name: value for name, value in locals().items() if name in settings_of(self)}
-        changes = {name: value for name, value in changes.items() if value is not None}
-        options = replace(self, **changes)
+        for name in changes:
+            if name not in DecodingChanges.__annotations__:
+                raise TypeError(f"no decoding option of a call is named {name!r}")
+        values: dict[str, Any] = {
+            name: value for name, value in changes.items() if value is not None
+        }
+        options = replace(self, **values)
         options.check()
         declared = settings_of(self)
-        for name in changes:
+        for name in values:
             if not declared[name].is_used(options):
                 raise UnsupportedOption(f"{{{name}}} has no effect without {{sample}}: add it")
-        if options.sample and (beam or 1) > 1:
-            raise UnsupportedOption(f"{{sample}} has no beam: leave out {{beam}} {beam}")
-        if coverage_penalty and options.width == 1:
+        if options.sample and values.get("beam", 1) > 1:
+            raise UnsupportedOption(f"{{sample}} has no beam: leave out {{beam}} {options.beam}")
+        if values.get("coverage_penalty") and options.width == 1:
             raise UnsupportedOption("{coverage_penalty} needs a {beam} of 2 or more")
-        if diversity_penalty is not None and options.beam_groups == 1:
+        if "diversity_penalty" in values and options.beam_groups == 1:
             raise UnsupportedOption("{diversity_penalty} needs two {beam_groups} or more")
         return options

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Unpack
 
 import torch
 
-from dhyan.config import DecodingOptions
+from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.decoding.batch_search import Searcher
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.render import EMPTY, join_sentences, render
@@ -52,50 +53,22 @@ class Translator:
         self,
         sentences: Sequence[str] | str,
         *,
-        beam: int | None = None,
-        nbest: int | None = None,
-        length_penalty: float | None = None,
-        coverage_penalty: float | None = None,
-        min_length: int | None = None,
-        max_length: int | None = None,
-        no_repeat_ngram: int | None = None,
-        beam_groups: int | None = None,
-        diversity_penalty: float | None = None,
-        sample: bool | None = None,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        seed: int | None = None,
         prefixes: str | Sequence[str] | None = None,
         glossary: Mapping[str, str] | None = None,
         forbidden: Sequence[str] | str = (),
         rules: Sequence[Rule] = (),
         numbers: Sequence[int] | None = None,
         on_progress: Callable[[int], None] | None = None,
+        **changes: Unpack[DecodingChanges],
     ) -> list[Translation]:
-        """One translation per sentence, in order; see `DecodingOptions` for beam … seed.
+        """One translation per sentence, in order, with changes to the translator's options.
 
-        None leaves an option as the translator has it. The rest is as in `translate`.
+        The changes are settings of `DecodingOptions`, as in `translator(sentences, beam=1)`; the
+        other arguments are those of `translate`.
         """
-        options = self.options.changed(
-            beam=beam,
-            nbest=nbest,
-            length_penalty=length_penalty,
-            coverage_penalty=coverage_penalty,
-            min_length=min_length,
-            max_length=max_length,
-            no_repeat_ngram=no_repeat_ngram,
-            beam_groups=beam_groups,
-            diversity_penalty=diversity_penalty,
-            sample=sample,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed,
-        )
         return self.translate(
             [sentences] if isinstance(sentences, str) else sentences,
-            options,
+            self.options.changed(**changes),
             prefixes=prefixes,
             glossary=glossary,
             forbidden=[forbidden] if isinstance(forbidden, str) else forbidden,

@@ -5,11 +5,11 @@ before that bound how much work the building can be, and do not import torch.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from math import prod
 from typing import Any
 
 from dhyan.config import Recipe
+from dhyan.config.settings import values_by_key
 from dhyan.errors import UserError
 from dhyan.safe_io.json_toml import safe_repr
 from dhyan.safe_io.safetensors_header import Header
@@ -90,7 +90,7 @@ def unknown_attention(recipe: Recipe) -> list[str]:
     named = {
         value
         for half in (recipe.encoder, recipe.decoder)
-        for key, value in _settings(half)
+        for key, value in values_by_key(half)
         if key.rpartition(".")[2] == "score"
     }
     return sorted(named - set(mechanism_names()))
@@ -99,16 +99,6 @@ def unknown_attention(recipe: Recipe) -> list[str]:
 def _sizes(recipe: Recipe) -> Iterator[tuple[str, int]]:
     """Every whole number of the encoder and the decoder, by its key."""
     for section in ("encoder", "decoder"):
-        for key, value in _settings(getattr(recipe, section)):
+        for key, value in values_by_key(getattr(recipe, section)):
             if type(value) is int:
                 yield f"{section}.{key}", value
-
-
-def _settings(section: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The settings of a section and of the sections inside it, by dotted key."""
-    for field in fields(section):
-        value = getattr(section, field.name)
-        if is_dataclass(value):
-            yield from _settings(value, f"{path}{field.name}.")
-        else:
-            yield f"{path}{field.name}", value

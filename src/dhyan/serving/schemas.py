@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dhyan.config.decoding import DecodingOptions
-from dhyan.config.setting_declaration import json_schema
+from dhyan.config import DecodingOptions
+from dhyan.config.settings import json_schema
 from dhyan.serving.settings import (
     MAX_BEAM,
     MAX_DEADLINE,

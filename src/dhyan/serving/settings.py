@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from dhyan.config.setting_declaration import setting
+from dhyan.config.settings import setting
 from dhyan.web.limits import ConnectionLimits
 
 MAX_TEXT_CHARACTERS = 5000

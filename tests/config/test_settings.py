@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from dhyan.config.setting_declaration import (
+from dhyan.config.settings import (
     REQUIRED,
     json_schema,
     problems_in,

@@ -1,17 +1,26 @@
-"""Declare a setting once: default, help, bounds, unit, and the setting it depends on.
+"""Settings: declared once, checked, read from TOML and written to it.
 
-A setting is a field of a frozen dataclass made by `setting(...)`. The recipe reader, `--set`, the
-options of the command line, the server's schema and the reference page read the declaration.
+A setting is a field of a frozen dataclass made by `setting(...)`: default, help, bounds, unit, and the
+setting it depends on. The recipe reader, `--set`, the options of the command line, the server's
+schema and the reference page read the declaration.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from difflib import get_close_matches
 from math import inf
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
+from dhyan.errors import UserError
+
 LARGEST_INTEGER = 2**63 - 1  # the largest whole number a tensor can hold
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
+TYPE_NAMES = {
+    bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes",
+    tuple: "a list in brackets",
+}  # fmt: skip
 REQUIRED = MISSING
 
 
@@ -120,6 +129,12 @@ def setting(
     return field(default=default, metadata={"setting": declaration})
 
 
+def redeclare(section: Any, name: str, **changes: Any) -> Any:
+    """The field of a setting of another section, with another default or dependency."""
+    declaration = replace(settings_of(section)[name], **changes)
+    return field(default=declaration.default, metadata={"setting": declaration})
+
+
 def settings_of(section: Any) -> dict[str, Setting]:
     """The declared settings of a dataclass, or of an instance of one, by name."""
     return {
@@ -203,3 +218,94 @@ def _property(declaration: Setting) -> dict[str, Any]:
 def shortened(number: float) -> str:
     """A number as people write it; one of very many digits by its magnitude."""
     return f"{number:,}" if abs(number) < 10**18 else f"{number:.3e}"
+
+
+def parse_section(section: Any, table: Any, place: str, *, remedy: str = "") -> Any:
+    """A TOML table as a section; an unknown key or a wrong type is an error.
+
+    `place` names the table in errors; `remedy` says how to find the keys it needs.
+    """
+    if not isinstance(table, Mapping):
+        raise UserError(f"{place}: expected a table of settings, found {table!r}")
+    known = {f.name: f for f in fields(section)}
+    for key in table:
+        if key not in known:
+            names = f"; there are {', '.join(known)}; {remedy}" if remedy else ""
+            raise UserError(f"{place}: unknown key {key!r}{suggestion(key, list(known)) or names}")
+    for name, f in known.items():
+        if name not in table and f.default is MISSING and f.default_factory is MISSING:
+            raise UserError(f"{place}: [{name}] is missing; {remedy or 'give it'}")
+    values = {key: _parse_value(known[key].type, table[key], f"{place}.{key}") for key in table}
+    return section(**values)
+
+
+def _parse_value(expected: Any, value: Any, place: str) -> Any:
+    origin = get_origin(expected)
+    if origin is UnionType:
+        return parse_section(_choose_section(get_args(expected), value, place), value, place)
+    if is_dataclass(expected):
+        return parse_section(expected, value, place)
+    if origin is Literal:
+        if value not in get_args(expected):
+            choices = [str(choice) for choice in get_args(expected)]
+            hint = suggestion(str(value), choices)
+            quoted = ", ".join(map(repr, choices))
+            raise UserError(f"{place}: {value!r} is not one of {quoted}{hint}")
+        return value
+    if origin is tuple and isinstance(value, list):
+        return tuple(_parse_value(get_args(expected)[0], item, place) for item in value)
+    if expected is float and type(value) is int:
+        return float(value)
+    if type(value) is not expected:
+        raise UserError(f"{place}: expected {TYPE_NAMES[origin or expected]}, found {value!r}")
+    return value
+
+
+def _choose_section(sections: tuple[Any, ...], table: Any, place: str) -> Any:
+    """The dataclass whose `kind` the table names."""
+    by_kind = {section.kind: section for section in sections}
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    if not isinstance(kind, str) or kind not in by_kind:
+        hint = suggestion(str(kind), list(by_kind))
+        quoted = ", ".join(map(repr, by_kind))
+        raise UserError(f"{place}.kind: {kind!r} is not one of {quoted}{hint}")
+    return by_kind[kind]
+
+
+def suggestion(wrong: str, known: Sequence[str]) -> str:
+    """A 'did you mean' for a name that is nearly right, else nothing."""
+    close = get_close_matches(wrong, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def values_by_key(section: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every setting of a section and of the sections inside it: dotted key and value."""
+    for f in fields(section):
+        value = getattr(section, f.name)
+        if is_dataclass(value):
+            yield from values_by_key(value, f"{path}{f.name}.")
+        else:
+            yield path + f.name, value
+
+
+def toml_lines(section: Any, path: tuple[str, ...] = ()) -> list[str]:
+    """A section as TOML: its own values first, then its tables, as TOML requires."""
+    lines = [f"\n[{'.'.join(path)}]"] if path else []
+    inner: list[str] = []
+    for f in fields(section):
+        value = getattr(section, f.name)
+        if is_dataclass(value):
+            inner += toml_lines(value, (*path, f.name))
+        else:
+            lines.append(f"{f.name} = {to_toml(value)}")
+    return lines + inner
+
+
+def to_toml(value: object) -> str:
+    """A value as TOML writes it."""
+    if is_dataclass(value):
+        inside = (f"{f.name} = {to_toml(getattr(value, f.name))}" for f in fields(value))
+        return f"{{ {', '.join(inside)} }}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(to_toml, value))}]"
+    return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,247 @@
+"""Contradictions of a recipe: settings within their bounds that do not go together."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dhyan.config.sections import (
+    Attention,
+    BahdanauDecoder,
+    Data,
+    Decoder,
+    Encoder,
+    Training,
+    TransformerDecoder,
+    TransformerEncoder,
+)
+from dhyan.config.settings import unused_in
+from dhyan.errors import UnsupportedOption
+
+if TYPE_CHECKING:
+    from dhyan.config.recipe import Recipe
+
+Problem = tuple[str, str]  # dotted key; what is wrong and what to do
+CHECKED_FOR_USE = ("data", "text", "encoder", "decoder", "training")
+DOT_SCORES = ("dot", "scaled_dot")
+RELATIVE_POSITIONS = ("rotary", "alibi")
+
+
+def contradictions(recipe: "Recipe") -> Iterator[Problem]:
+    """Every setting without effect, and every one that another contradicts."""
+    for name in CHECKED_FOR_USE:  # [decoding] may hold a temperature for whoever samples
+        for key, problem in unused_in(getattr(recipe, name)):
+            yield f"{name}.{key}", problem
+    yield from _in_data(recipe.data)
+    if isinstance(recipe.encoder, TransformerEncoder):
+        yield from _in_transformer_encoder(recipe.encoder)
+    if isinstance(recipe.decoder, TransformerDecoder):
+        yield from _in_heads("decoder", recipe.decoder)
+    else:
+        if isinstance(recipe.decoder, BahdanauDecoder):
+            yield from _in_bahdanau_decoder(recipe.decoder)
+        yield from _in_attention(recipe.decoder.attention)
+    yield from _in_decoder_embedding(recipe.decoder)
+    yield from _in_training(recipe.training)
+    yield from _in_forcing_schedule(recipe.training)
+    for problem in recipe.decoding.problems():
+        yield "decoding", str(UnsupportedOption(problem))
+    yield from _between_sections(recipe)
+
+
+def _in_data(data: Data) -> Iterator[Problem]:
+    for side in ("", "valid_", "test_"):
+        target, source = getattr(data, f"{side}target"), getattr(data, f"{side}source")
+        if target and not source:
+            option = f"--{side.replace('_', '-')}source"
+            yield (
+                f"data.{side}target",
+                f"{target!r} has no source side; name data.{side}source too ({option} FILE)",
+            )
+    if 0 < data.max_length_ratio < 1:
+        yield (
+            "data.max_length_ratio",
+            f"{data.max_length_ratio:g} allows no pair; give 1 or more, or 0 for any",
+        )
+    if 0 < data.max_words < data.min_words:
+        yield (
+            "data.max_words",
+            f"{data.max_words} is below data.min_words = {data.min_words}; raise it",
+        )
+    if data.task:
+        yield from _unused_with_task(data)
+
+
+def _unused_with_task(data: Data) -> Iterator[Problem]:
+    """A task generates its own pairs; only the primer follows the bounds on words."""
+    files = [name for name in ("source", "mix", "prepared") if getattr(data, name)]
+    if files:
+        others = " and ".join(f"data.{name}" for name in files)
+        yield "data.task", f"{data.task!r} makes its own pairs, and {others} names others; drop one"
+    bounds = () if data.task == "primer" else ("min_words", "max_words")
+    for name in (*bounds, "max_length_ratio", "valid_source", "test_source"):
+        if getattr(data, name):
+            yield f"data.{name}", f"data.task = {data.task!r} makes its own pairs; leave it out"
+
+
+def _in_transformer_encoder(encoder: TransformerEncoder) -> Iterator[Problem]:
+    if encoder.self_attention == "learned":
+        yield from _in_heads("encoder", encoder)
+    elif encoder.positions in RELATIVE_POSITIONS:
+        yield (
+            "encoder.positions",
+            f"{encoder.positions} positions are part of a learned self-attention; with "
+            f"self_attention = {encoder.self_attention!r} give others",
+        )
+
+
+def _in_heads(name: str, section: TransformerEncoder | TransformerDecoder) -> Iterator[Problem]:
+    """Multi-head attention whose heads, key-value heads, score and positions do not fit."""
+    width, heads, score = section.width, section.heads, section.score
+    if width % heads:
+        yield (
+            f"{name}.heads",
+            f"width {width} does not divide into {heads} heads; change one of them",
+        )
+    elif section.kv_heads and heads % section.kv_heads:
+        yield (
+            f"{name}.kv_heads",
+            f"{heads} heads cannot share {section.kv_heads}; give a divisor of {heads}",
+        )
+    if score == "bottleneck":
+        yield f"{name}.score", "the bottleneck is not a score; the heads of a Transformer need one"
+    elif section.positions in RELATIVE_POSITIONS and score not in DOT_SCORES:
+        yield (
+            f"{name}.positions",
+            f"{section.positions} positions go with the scores dot and scaled_dot, not {score}; "
+            f"change one of them",
+        )
+
+
+def _in_bahdanau_decoder(decoder: BahdanauDecoder) -> Iterator[Problem]:
+    if decoder.attention.score == "concat":
+        yield (
+            "decoder.attention.score",
+            "concat scores the current state, and this decoder attends with the previous one; "
+            "call it attention.score = 'additive'",
+        )
+
+
+def _in_attention(attention: Attention) -> Iterator[Problem]:
+    if attention.score == "bottleneck":
+        if attention.heads > 1 or attention.window != "none":
+            key = "heads" if attention.heads > 1 else "window"
+            yield (
+                f"decoder.attention.{key}",
+                "the bottleneck attends to one state, without heads or window; leave it out",
+            )
+    elif attention.heads == 1 and attention.kv_heads > 1:
+        yield (
+            "decoder.attention.kv_heads",
+            f"{attention.kv_heads} key-value heads for one head; raise heads",
+        )
+
+
+def _in_decoder_embedding(decoder: Decoder) -> Iterator[Problem]:
+    """An embedding that is frozen, shared or tied."""
+    if decoder.input == "one_hot" and decoder.tie_embeddings:
+        yield (
+            "decoder.tie_embeddings",
+            "one-hot input has no embedding to tie; set tie_embeddings = false",
+        )
+    if decoder.freeze_embedding and decoder.tie_embeddings:
+        yield (
+            "decoder.tie_embeddings",
+            "a frozen embedding cannot be tied to the output; set tie_embeddings = false",
+        )
+    if decoder.share_source_embedding:
+        for name in ("pretrained_embedding", "freeze_embedding"):
+            if getattr(decoder, name):
+                yield (
+                    f"decoder.{name}",
+                    "share_source_embedding takes the encoder's vectors; leave it out",
+                )
+
+
+def _in_training(training: Training) -> Iterator[Problem]:
+    if training.schedule == "halving" and not training.halve_every:
+        yield "training.halve_every", "the schedule 'halving' needs it; give at least 1"
+    if training.schedule == "cosine" and training.warmup_steps >= training.steps:
+        yield (
+            "training.warmup_steps",
+            f"{training.warmup_steps:,} steps leave nothing of training.steps = "
+            f"{training.steps:,} for the cosine; give fewer",
+        )
+    if training.early_stopping_metric != "loss" and not training.valid_sentences:
+        yield (
+            "training.early_stopping_metric",
+            f"{training.early_stopping_metric!r} needs valid_sentences above 0",
+        )
+
+
+def _in_forcing_schedule(training: Training) -> Iterator[Problem]:
+    """Scheduled sampling with a parameter that does not make it decay."""
+    k = training.teacher_forcing_k
+    match training.teacher_forcing_schedule:
+        case "linear" if not training.teacher_forcing_slope:
+            yield "training.teacher_forcing_slope", "with 0 the probability never falls; give more"
+        case "exponential" if k >= 1:
+            yield "training.teacher_forcing_k", f"{k:g} ** step never falls; give less than 1"
+        case "inverse_sigmoid" if k < 1:
+            yield (
+                "training.teacher_forcing_k",
+                f"{k:g} is too small for inverse_sigmoid; give 1 or more",
+            )
+
+
+def _between_sections(recipe: "Recipe") -> Iterator[Problem]:
+    encoder, decoder, training = recipe.encoder, recipe.decoder, recipe.training
+    tokens, longest = training.tokens_per_batch, recipe.data.max_tokens
+    if tokens and tokens < longest + 2:
+        yield (
+            "training.tokens_per_batch",
+            f"{tokens} cannot hold one sentence of data.max_tokens = {longest} tokens; "
+            f"raise the one or lower the other",
+        )
+    for name in ("copy_mechanism", "share_source_embedding"):
+        if getattr(decoder, name) and not recipe.text.shared_vocabulary:
+            yield (
+                f"decoder.{name}",
+                "needs one vocabulary for both sides; set text.shared_vocabulary = true",
+            )
+    if decoder.share_source_embedding:
+        yield from _in_shared_embedding(encoder, decoder)
+    if not isinstance(decoder, TransformerDecoder):
+        yield from _in_dot_score(encoder, decoder.attention, decoder.width)
+    if "one_hot" in (encoder.input, decoder.input) and training.init_vocabulary != "keep":
+        yield (
+            "training.init_vocabulary",
+            "one-hot input has no rows to carry over; give 'keep' (--init-vocabulary keep)",
+        )
+
+
+def _in_shared_embedding(encoder: Encoder, decoder: Decoder) -> Iterator[Problem]:
+    """Why a decoder cannot use the encoder's embedding."""
+    key = "decoder.share_source_embedding"
+    if encoder.input == "one_hot":
+        yield key, "one-hot input has no embedding to share; set share_source_embedding = false"
+    elif encoder.embedding_width != decoder.embedding_width:
+        yield (
+            key,
+            f"needs equal widths: the encoder's embedding is {encoder.embedding_width} wide, the "
+            f"decoder's {decoder.embedding_width}; change one of them",
+        )
+    elif encoder.freeze_embedding and decoder.tie_embeddings:
+        yield (
+            "decoder.tie_embeddings",
+            "a frozen embedding cannot be tied to the output; set tie_embeddings = false",
+        )
+
+
+def _in_dot_score(encoder: Encoder, attention: Attention, width: int) -> Iterator[Problem]:
+    """A dot product of states with different widths; heads project them to one width."""
+    score, states_width = attention.score, encoder.states_width
+    if score in DOT_SCORES and attention.heads == 1 and width != states_width:
+        yield (
+            "decoder.attention.score",
+            f"the {score} score needs equal widths: the decoder is {width} wide, the "
+            f"encoder's states {states_width}; use attention.score = 'general'",
+        )

@@ -1,0 +1,374 @@
+"""The sections of a recipe: data, text, encoder, decoder and training, with every setting."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from dhyan.config.settings import REQUIRED, redeclare, setting
+
+Activation = Literal["relu", "gelu", "swiglu"]
+Cell = Literal["lstm", "gru", "rnn"]
+Input = Literal["embedding", "one_hot"]
+Placeholder = Literal["url", "email", "number", "tag"]
+PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
+Task = Literal["", "primer", "numbers", "reverse", "copy", "dates"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixedCorpus:
+    """A further corpus of `data.mix`."""
+
+    source: str = setting(REQUIRED, "Source sentences, or a .tsv, .csv or .jsonl with both sides.")
+    target: str = setting("", "Target sentences, line by line; none for a table.")
+    weight: float = setting(
+        1.0, "Upsampling: how often a pair comes in an epoch, on average.", low=1e-6, high=1000.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """Pairs of sentences: two text files, one table, a prepared folder, or a synthetic task."""
+
+    source: str = setting("", "Source sentences, or a .tsv, .csv or .jsonl with both sides.")
+    target: str = setting("", "Target sentences, line by line; none for a table.")
+    columns: tuple[str, ...] = setting(
+        (), "Columns of a table: those of the source and of the target.", lengths=(0, 2)
+    )
+    valid_source: str = setting("", "Validation set, source side; else pairs are held out.")
+    valid_target: str = setting("", "Validation set, target side; none for a table.")
+    test_source: str = setting("", "Test set, source side: used only to find leakage.")
+    test_target: str = setting("", "Test set, target side; none for a table.")
+    allow_leakage: bool = setting(
+        False, "Leakage: train although validation or test sentences are in the training text."
+    )
+    task: Task = setting("", "Synthetic task that generates its own pairs; none for files.")
+    pairs: int = setting(20_000, "Size of the synthetic task.", low=1, high=10**9, unit="pairs")
+    core_share: float = setting(
+        1.0, "Core vocabulary: share of the primer's words that are used.", low=0.01, high=1.0
+    )
+    source_language: str = setting("", "Source language code; else that of the file name.")
+    target_language: str = setting("", "Target language code; else that of the file name.")
+    max_tokens: int = setting(
+        256,
+        "Longest side of a pair; longer pairs are dropped.",
+        low=1,
+        high=1_000_000,
+        unit="tokens",
+    )
+    min_words: int = setting(0, "Length filter: fewest words of a side.", low=0, high=1_000_000)
+    max_words: int = setting(
+        0, "Length filter: most words of a side; 0 for any.", low=0, high=1_000_000
+    )
+    max_length_ratio: float = setting(
+        0.0, "Length filter: most words of a side per word of the other; 0 for any.", low=0.0
+    )
+    mix: tuple[MixedCorpus, ...] = setting((), "Further corpora, each with its weight.")
+    prepared: str = setting("", "Folder that `dhyan data prepare` wrote, instead of text.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """Tokenizers and vocabularies, learned from the training pairs."""
+
+    tokenizer: Literal["unigram", "bpe", "words", "characters"] = setting(
+        "unigram",
+        "Tokenizer: unigram (Kudo, 2018), BPE (Sennrich et al., 2016), words, characters.",
+    )
+    source_vocabulary_size: int = setting(
+        8000, "Source vocabulary size; with shared_vocabulary, that of both sides.", low=1
+    )
+    target_vocabulary_size: int = setting(8000, "Target vocabulary size.", low=1)
+    shared_vocabulary: bool = setting(False, "Shared vocabulary: one for source and target.")
+    vocabulary_pairs: int = setting(
+        1_000_000, "Training pairs that the tokenizers are learned from, the first ones.", low=1
+    )
+    bpe_dropout: float = setting(
+        0.0, "BPE dropout (Provilkov et al., 2020): probability to skip a merge in training.",
+        low=0.0, high=0.99, only_with="tokenizer=bpe",
+    )  # fmt: skip
+    placeholders: tuple[Placeholder, ...] = setting(
+        (), "Placeholders: kinds of spans that are copied verbatim instead of translated."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """Attention of a recurrent decoder to the source: score, window, heads."""
+
+    score: str = setting(
+        "additive",
+        "Attention score: additive, concat, dot, scaled_dot, general, location, coverage, a registered "
+        "one, or bottleneck for no attention.",
+    )
+    heads: int = setting(1, "Number of attention heads.", low=1)
+    kv_heads: int = setting(
+        0, "Key-value heads (Ainslie et al., 2023), shared by groups of heads; 0 for as many as heads.",
+        low=0,
+    )  # fmt: skip
+    score_width: int = setting(256, "Hidden width of the additive and coverage score.", low=1)
+    coverage_filters: int = setting(
+        8, "Coverage score (Tu et al., 2016): convolution filters over past weights.", low=1
+    )
+    coverage_filter_radius: int = setting(
+        3, "Coverage score: positions a filter sees on either side.", low=0, unit="tokens"
+    )
+    window: Literal["none", "monotonic", "predicted"] = setting(
+        "none",
+        "Local attention (Luong et al., 2015): window around the step, or a predicted position.",
+    )
+    window_radius: int = setting(
+        10, "Local attention: positions on either side of the centre.", low=1, unit="tokens"
+    )
+    dropout: float = setting(0.0, "Dropout probability of attention weights.", low=0.0, high=0.99)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentLayers:
+    """Recurrent layers over an embedding, of an encoder or a decoder."""
+
+    kind: str = setting("", "Encoder or decoder type.")
+    cell: Cell = setting("gru", "Recurrent cell: LSTM, GRU (Cho et al., 2014) or plain RNN.")
+    input: Input = setting("embedding", "Input vectors: a learned embedding, or one-hot vectors.")
+    pretrained_embedding: str = setting(
+        "", "Pretrained embedding: a word2vec or GloVe file to start from.",
+        only_with="input=embedding",
+    )  # fmt: skip
+    freeze_embedding: bool = setting(
+        False,
+        "Frozen embedding: the pretrained one is not trained.",
+        only_with="pretrained_embedding",
+    )
+    embedding_width: int = setting(256, "Embedding width.", low=1)
+    width: int = setting(256, "Hidden width; of one direction, in a bidirectional RNN.", low=1)
+    layers: int = setting(1, "Number of layers.", low=1, high=250)
+    dropout: float = setting(
+        0.2, "Dropout probability (Srivastava et al., 2014).", low=0.0, high=0.99
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNNEncoder(RecurrentLayers):
+    """A recurrent encoder, uni- or bidirectional."""
+
+    kind: Literal["rnn"] = setting("rnn", "Encoder type.")
+    bidirectional: bool = setting(False, "Bidirectional RNN (Schuster and Paliwal, 1997).")
+    reverse_source: bool = setting(False, "Reversed source (Sutskever et al., 2014).")
+
+    @property
+    def states_width(self) -> int:
+        """Width of the states that the decoder attends to."""
+        return self.width * (2 if self.bidirectional else 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentDecoder(RecurrentLayers):
+    """A recurrent decoder with attention to the source."""
+
+    attention: Attention = field(default_factory=Attention)
+    bridge: Literal["learned", "direct"] = setting(
+        "learned",
+        "Bridge from the encoder's last state to the decoder's first: a learned layer, or a copy.",
+    )
+    tie_embeddings: bool = setting(
+        False, "Tied embeddings (Press and Wolf, 2017): output weights = embedding."
+    )
+    share_source_embedding: bool = setting(
+        False, "Shared embedding: the encoder's, for both; needs text.shared_vocabulary."
+    )
+    copy_mechanism: bool = setting(
+        False,
+        "Copy mechanism (See et al., 2017): can copy source tokens; needs text.shared_vocabulary.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BahdanauDecoder(RecurrentDecoder):
+    """A recurrent decoder that attends before each step (Bahdanau et al., 2015)."""
+
+    kind: Literal["bahdanau"] = setting("bahdanau", "Decoder type.")
+    readout_width: int = setting(256, "Readout width: the maxout layer before the output.", low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LuongDecoder(RecurrentDecoder):
+    """A recurrent decoder that attends after each step (Luong et al., 2015)."""
+
+    kind: Literal["luong"] = setting("luong", "Decoder type.")
+    attention: Attention = field(default_factory=lambda: Attention(score="general"))
+    cell: Cell = redeclare(RecurrentLayers, "cell", default="lstm")
+    input_feeding: bool = setting(True, "Input feeding: the last attention output is an input.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerLayers:
+    """Transformer layers (Vaswani et al., 2017), of an encoder or a decoder."""
+
+    input: ClassVar[Input] = "embedding"
+    kind: str = setting("", "Encoder or decoder type.")
+    width: int = setting(512, "Model width.", low=1)
+    heads: int = redeclare(Attention, "heads", default=8)
+    kv_heads: int = redeclare(Attention, "kv_heads")
+    score: str = setting(
+        "scaled_dot",
+        "Attention score of each head: scaled_dot (Vaswani et al., 2017), dot, general, additive or a "
+        "registered one.",
+    )
+    feed_forward_width: int = setting(2048, "Feed-forward width.", low=1)
+    activation: Activation = setting(
+        "relu", "Feed-forward activation: ReLU, GELU or SwiGLU (Shazeer, 2020)."
+    )
+    layers: int = redeclare(RecurrentLayers, "layers", default=6)
+    norm: Literal["pre", "post"] = setting(
+        "pre", "Layer norm before (pre) or after (post) each sub-layer."
+    )
+    positions: PositionEncoding = setting(
+        "sinusoidal",
+        "Position encoding: sinusoidal, learned, rotary (Su et al., 2021), ALiBi (Press et al., 2022) "
+        "or none.",
+    )
+    pretrained_embedding: str = redeclare(RecurrentLayers, "pretrained_embedding", only_with="")
+    freeze_embedding: bool = redeclare(RecurrentLayers, "freeze_embedding")
+    dropout: float = redeclare(RecurrentLayers, "dropout", default=0.1)
+    attention_dropout: float = redeclare(Attention, "dropout")
+
+    @property
+    def embedding_width(self) -> int:
+        """A Transformer's embedding is as wide as the model."""
+        return self.width
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerEncoder(TransformerLayers):
+    """A Transformer encoder (Vaswani et al., 2017)."""
+
+    kind: Literal["transformer"] = setting("transformer", "Encoder type.")
+    self_attention: Literal["learned", "parameter_free", "none"] = setting(
+        "learned", "Self-attention: multi-head, parameter-free softmax(X Xᵀ) X, or none."
+    )
+    kv_heads: int = redeclare(Attention, "kv_heads", only_with="self_attention=learned")
+    score: str = redeclare(TransformerLayers, "score", only_with="self_attention=learned")
+    attention_dropout: float = redeclare(Attention, "dropout", only_with="self_attention=learned")
+
+    @property
+    def states_width(self) -> int:
+        """Width of the states that the decoder attends to."""
+        return self.width
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerDecoder(TransformerLayers):
+    """A Transformer decoder (Vaswani et al., 2017)."""
+
+    kind: Literal["transformer"] = setting("transformer", "Decoder type.")
+    tie_embeddings: bool = redeclare(RecurrentDecoder, "tie_embeddings", default=True)
+    share_source_embedding: bool = redeclare(RecurrentDecoder, "share_source_embedding")
+    copy_mechanism: bool = redeclare(RecurrentDecoder, "copy_mechanism")
+
+
+Encoder = RNNEncoder | TransformerEncoder
+Decoder = BahdanauDecoder | LuongDecoder | TransformerDecoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model is trained; a step is one update of the weights."""
+
+    init_from: str = setting("", "Fine-tuning: folder of the trained model to start from.")
+    init_vocabulary: Literal["keep", "extend", "new"] = setting(
+        "keep", "Fine-tuning: keep that model's vocabularies, extend them, or learn new ones.",
+        only_with="init_from",
+    )  # fmt: skip
+    steps: int = setting(10_000, "Length of the training.", low=1, unit="steps")
+    tokens_per_batch: int = setting(
+        4096, "Batch size with padding, of the longer side; 0 for the largest that fits.",
+        low=0, unit="tokens",
+    )  # fmt: skip
+    gradient_accumulation: int = setting(1, "Gradient accumulation: batches per step.", low=1)
+    optimizer: Literal["adam", "adamw", "sgd"] = setting("adam", "Optimizer.")
+    learning_rate: float = setting(1e-3, "Learning rate after warmup.", low=1e-12)
+    betas: tuple[float, ...] = setting(
+        (0.9, 0.98),
+        "Adam's decay rates (Kingma and Ba, 2015).",
+        low=0.0,
+        high=0.9999999,
+        lengths=(2,),
+    )
+    weight_decay: float = setting(0.0, "Weight decay.", low=0.0)
+    schedule: Literal["constant", "inverse_sqrt", "halving", "cosine", "plateau"] = setting(
+        "constant", "Learning rate schedule."
+    )
+    warmup_steps: int = setting(0, "Linear warmup of the learning rate.", low=0, unit="steps")
+    halve_from: int = setting(
+        0, "Halving schedule: first halving.", low=0, unit="steps", only_with="schedule=halving"
+    )
+    halve_every: int = setting(
+        0, "Halving schedule: interval.", low=0, unit="steps",
+        only_with="schedule=halving",
+    )  # fmt: skip
+    min_learning_rate_ratio: float = setting(
+        0.0, "Cosine and plateau schedule: lowest learning rate as a share of learning_rate.",
+        low=0.0, high=1.0, only_with="schedule=cosine|plateau",
+    )  # fmt: skip
+    plateau_factor: float = setting(
+        0.5, "Plateau schedule: factor of the learning rate.", low=1e-6, high=0.999999,
+        only_with="schedule=plateau",
+    )  # fmt: skip
+    plateau_patience: int = setting(
+        2, "Plateau schedule: validations without improvement.", low=1,
+        only_with="schedule=plateau",
+    )  # fmt: skip
+    clip_norm: float = setting(1.0, "Gradient clipping: largest global norm.", low=1e-12)
+    label_smoothing: float = setting(
+        0.1, "Label smoothing (Szegedy et al., 2016).", low=0.0, high=0.99
+    )
+    ema_decay: float = setting(
+        0.0, "Decay of an exponential moving average of the weights, which is validated and saved; "
+        "0 for none.", low=0.0, high=0.9999999,
+    )  # fmt: skip
+    r_drop: float = setting(
+        0.0, "R-Drop (Liang et al., 2021): weight of the divergence of two dropout passes.", low=0.0
+    )
+    teacher_forcing_schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = (
+        setting("constant", "Scheduled sampling (Bengio et al., 2015): decay of teacher forcing.")
+    )
+    teacher_forcing: float = setting(
+        1.0, "Teacher forcing: first probability to feed the reference token.", low=0.0, high=1.0,
+        only_with="teacher_forcing_schedule=constant|linear",
+    )  # fmt: skip
+    teacher_forcing_slope: float = setting(
+        0.0, "Scheduled sampling, linear: fall of the probability per step.", low=0.0,
+        only_with="teacher_forcing_schedule=linear",
+    )  # fmt: skip
+    teacher_forcing_k: float = setting(
+        1.0, "Scheduled sampling: k of the exponential and inverse sigmoid decay.", low=0.0,
+        only_with="teacher_forcing_schedule=exponential|inverse_sigmoid",
+    )  # fmt: skip
+    teacher_forcing_min: float = setting(
+        0.0, "Scheduled sampling, linear: lowest probability.", low=0.0, high=1.0,
+        only_with="teacher_forcing_schedule=linear",
+    )  # fmt: skip
+    precision: Literal["fp32", "bf16"] = setting(
+        "fp32", "Precision: single, or mixed with bfloat16."
+    )
+    kernels: Literal["auto", "reference"] = setting(
+        "auto", "Kernels: fused where possible, or the reference definitions alone."
+    )
+    deterministic: bool = setting(
+        False, "Deterministic algorithms: a GPU repeats a run bit for bit, as a CPU does anyway."
+    )
+    validate_every: int = setting(500, "Validation interval.", low=1, unit="steps")
+    valid_sentences: int = setting(
+        200, "Validation sentences that are translated and scored; 0 for the loss alone.", low=0
+    )
+    save_every: int = setting(500, "Checkpoint interval.", low=1, unit="steps")
+    keep_checkpoints: int = setting(2, "Newest checkpoints to keep, beside the best.", low=1)
+    early_stopping_metric: Literal["loss", "bleu", "chrf"] = setting(
+        "loss", "Early stopping: metric that chooses the best checkpoint."
+    )
+    patience: int = setting(
+        0,
+        "Early stopping: validations without improvement; 0 for never.",
+        low=0,
+    )
+    report_every: int = setting(10, "Report interval.", low=1, unit="steps")
+    tensorboard: bool = setting(False, "TensorBoard: write the metrics for it.")
+    seed: int = setting(1, "Random seed of weights, order and dropout.", low=0)
