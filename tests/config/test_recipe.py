@@ -1,260 +1,272 @@
-"""Recipes are read strictly, and every error is named with its place."""
+"""Recipe.check names every setting that is out of bounds, without effect, or contradicted."""
 
-import tomllib
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from math import inf
 
 import pytest
 
-from dhyan.config import (
-    differences,
-    dump_recipe,
-    load_recipe,
-    parse_recipe,
-    parse_setting,
-    shipped_recipes,
-)
+from dhyan.config import Recipe, RecipeError, load_recipe, parse_recipe
+from dhyan.config.settings import section_types, settings_of
+from dhyan.config.toml import KEYS
 from dhyan.errors import UserError
 
-PAPERS = ["sutskever2014", "bahdanau2015", "luong2015", "transformer2017"]
-SMALL = """
-[encoder]
-kind = "rnn"
-[decoder]
-kind = "luong"
-"""
+SECTIONS = {(path, section.__name__): section for path, section in section_types(Recipe)}
+NUMBERS = [
+    pytest.param(path, name, key, id=f"{path}.{name}.{key}")
+    for (path, name), section in SECTIONS.items()
+    for key, setting in settings_of(section).items()
+    if setting.item_type in (int, float)
+]
 
 
-def test_every_paper_has_a_recipe_in_full_size_and_small():
-    assert {*PAPERS, *(f"{name}-small" for name in PAPERS)} <= set(shipped_recipes())
+def recipe_with(path, section_name, name, value):
+    """A recipe whose only deviation from the defaults is one setting of one section."""
+    table = {"encoder": {"kind": "rnn"}, "decoder": {"kind": "luong"}}
+    section = SECTIONS[path, section_name]
+    inner = table
+    for part in path.split("."):
+        inner = inner.setdefault(part, {})
+    if "kind" in settings_of(section):
+        inner["kind"] = section.kind
+    inner[name] = value
+    return parse_recipe(table, place="mine")
 
 
-@pytest.mark.parametrize("name", shipped_recipes())
-def test_writing_a_recipe_and_reading_it_back_changes_nothing(name):
-    recipe = load_recipe(name)
-    assert parse_recipe(tomllib.loads(dump_recipe(recipe)), place="copy") == recipe
-    assert recipe.about
+def test_every_setting_of_a_recipe_is_declared_with_a_help_line():
+    for path, section in section_types(Recipe):
+        for f in fields(section):
+            members = getattr(f.type, "__args__", (f.type,))
+            if any(map(is_dataclass, members)) and "setting" not in f.metadata:
+                continue
+            help_line = settings_of(section)[f.name].help_line()
+            assert help_line.endswith("."), f"{path}.{f.name}"
+            assert help_line[0].isupper(), f"{path}.{f.name}"
 
 
-def test_odd_text_survives_the_round_trip():
-    recipe = load_recipe(
-        "numbers", {"training.clip_norm": float("inf"), "training.learning_rate": 1e-9}
-    )
-    recipe = replace(recipe, about='a "quoted" \\ back\nslash\t\x01 ध्यान')
-    assert parse_recipe(tomllib.loads(dump_recipe(recipe)), place="copy") == recipe
+@pytest.mark.parametrize(("path", "section", "name"), NUMBERS)
+def test_each_bound_on_a_number_is_met_and_passed(path, section, name):
+    setting = settings_of(SECTIONS[path, section])[name]
+    assert setting.low is not None
+    number = setting.item_type
+
+    def problem(value):
+        values = [value] * max(setting.lengths, default=1) if setting.is_list else value
+        try:
+            recipe_with(path, section, name, values)
+        except RecipeError as error:
+            return str(error)
+        return ""
+
+    step = 1 if number is int else 1e-9
+    below = problem(number(setting.low - step))
+    assert "too small" in below or "not between" in below
+    assert f"{path}.{name}" in below
+    assert "too small" not in problem(number(setting.low))
+    assert "not between" not in problem(number(setting.low))
+    high = 2**63 - 1 if setting.high is None else setting.high
+    if number is int:
+        assert "too large" in problem(int(high) + 1)
+        assert "too large" not in problem(int(high))
+    elif setting.high not in (None, inf):
+        assert "not between" in problem(float(high) * (1 + 1e-7))
+        assert "not between" not in problem(float(high))
+        assert "not between" in problem(float("nan"))
 
 
-def test_papers_have_their_sizes():
-    bahdanau, luong = load_recipe("bahdanau2015"), load_recipe("luong2015")
-    assert (bahdanau.encoder.width, bahdanau.decoder.embedding_width) == (1000, 620)
-    assert bahdanau.decoder.attention.score == "additive"
-    assert (luong.encoder.layers, luong.encoder.width, luong.encoder.cell) == (4, 1000, "lstm")
-    sutskever, vaswani = load_recipe("sutskever2014"), load_recipe("transformer2017")
-    assert sutskever.encoder.reverse_source
-    assert sutskever.decoder.attention.score == "bottleneck"
-    assert (vaswani.encoder.heads, vaswani.encoder.feed_forward_width, vaswani.encoder.layers) == (
-        8,
-        2048,
-        6,
-    )
+def test_every_dependency_names_a_setting_and_its_choices():
+    for path, section in section_types(Recipe):
+        known = settings_of(section)
+        for name, setting in known.items():
+            if setting.only_with:
+                assert setting.depends_on in known, f"{path}.{name}"
+                assert set(setting.allowed_with) <= set(known[setting.depends_on].choices)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"training.lerning_rate": 1.0}, "'lerning_rate'; did you mean 'learning_rate'"),
-        ({"trainig.steps": 1}, "unknown key 'trainig'; did you mean 'training'"),
-        ({"training.steps": "many"}, "training.steps: expected a whole number, found 'many'"),
-        ({"training.steps": True}, "training.steps: expected a whole number, found True"),
-        ({"training.steps": 0}, "training.steps: 0 is too small; give at least 1"),
-        ({"steps": 5}, "no setting is called 'steps'; did you mean 'training.steps'"),
-        ({"encoder.bidirectional": "yes"}, "expected true or false, found 'yes'"),
-        ({"about": "\udcff"}, "is not UTF-8"),
-        ({"training.optimizer": "adm"}, "'adm' is not one of .*; did you mean 'adam'"),
-        ({"encoder.kind": [1]}, r"encoder.kind: \[1\] is not one of"),
-        ({"encoder.kind": "rn"}, "encoder.kind: 'rn' is not one of 'rnn', 'transformer'"),
-        ({"decoder.attention.window": "monotone"}, "did you mean 'monotonic'"),
-        ({"decoder.attention": "dot"}, "decoder.attention: expected a table of settings"),
-        ({"training.clip_norm": 0.0}, "training.clip_norm: 0.0 is not between"),
-        ({"training.clip_norm": float("nan")}, "training.clip_norm: nan is not between"),
-        ({"training.learning_rate": -1.0}, "learning_rate: -1.0 is not between"),
-        ({"training.label_smoothing": 2.0}, "label_smoothing: 2.0 is not between"),
-        ({"training.betas": [0.9, 2.0]}, "betas: 2.0 is not between"),
-        ({"data.columns": ["a"]}, "columns: expected 0 or 2 values, found 1"),
-        (
-            {"data.valid_target": "a.hi"},
-            "data.valid_target: 'a.hi' has no source side; name data.valid_source",
-        ),
-        ({"encoder.dropout": 1.5}, "encoder.dropout: 1.5 is not between"),
-        ({"training.tokens_per_batch": 10}, "cannot hold one sentence"),
-        ({"training.schedule": "halving"}, "halve_every: the schedule 'halving' needs it"),
-        ({"training.betas": [0.9]}, "betas: expected 2 values, found 1"),
-        ({"training.steps.more": 1}, "expected a whole number, found"),
-        ({"about.more": 1}, "expected a text in quotes, found"),
-        (
-            {"training.early_stopping_metric": "bleu", "training.valid_sentences": 0},
-            "needs valid_sentences",
-        ),
-    ],
-)
-def test_an_error_names_its_place(tmp_path, settings, message):
-    (tmp_path / "mine.toml").write_text(SMALL)
-    with pytest.raises(UserError, match=message) as caught:
-        load_recipe(str(tmp_path / "mine.toml"), settings)
+def test_all_problems_are_named_at_once():
+    settings = {"training.steps": 0, "encoder.dropout": 2.0, "data.pairs": -1}
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("numbers", settings)
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "numbers.data.pairs",
+        "numbers.encoder.dropout",
+        "numbers.training.steps",
+    ]
     assert "\n" not in str(caught.value)
+    settings = {"decoder.copy_mechanism": True, "training.halve_from": 5, "text.bpe_dropout": 0.1}
+    with pytest.raises(RecipeError) as caught:
+        load_recipe("numbers", settings)
+    assert len(caught.value.problems) == 3
 
 
-WITHOUT_EFFECT = {
-    "training.halve_from": 5, "training.halve_every": 5, "training.min_learning_rate_ratio": 0.1,
-    "training.plateau_factor": 0.3, "training.plateau_patience": 7,
-    "training.teacher_forcing_slope": 0.1,
-    "training.teacher_forcing_min": 0.1, "training.teacher_forcing_k": 0.5,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("key", WITHOUT_EFFECT)
-def test_a_setting_without_effect_is_refused(key):
-    with pytest.raises(UserError, match=f"{key}: .* has no effect with .*; leave it out"):
-        load_recipe("bahdanau2015-small", {key: WITHOUT_EFFECT[key]})
-
-
-@pytest.mark.parametrize("forcing", ["exponential", "inverse_sigmoid"])
-def test_a_decay_without_first_ratio_refuses_one(forcing):
-    settings = {"training.teacher_forcing_schedule": forcing, "training.teacher_forcing": 0.5}
-    with pytest.raises(
-        UserError, match="teacher_forcing: 0.5 has no effect with teacher_forcing_schedule = "
-    ):
-        load_recipe("bahdanau2015-small", settings)
+def test_a_recipe_made_in_python_is_checked_too():
+    recipe = load_recipe("numbers")
+    recipe.check()
+    wrong = replace(recipe, training=replace(recipe.training, steps=0))
+    with pytest.raises(RecipeError, match=r"^training.steps: 0 is too small; give at least 1$"):
+        wrong.check()
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("name", "settings", "message"),
     [
-        {"training.schedule": "halving", "training.halve_from": 5, "training.halve_every": 5},
-        {"training.schedule": "cosine", "training.min_learning_rate_ratio": 0.1},
-        {"training.schedule": "plateau", "training.min_learning_rate_ratio": 0.1,
-         "training.plateau_patience": 7},
-        {"training.teacher_forcing_schedule": "linear", "training.teacher_forcing_slope": 0.1,
-         "training.teacher_forcing_min": 0.1,
-         "training.teacher_forcing": 0.9},
-        {"training.teacher_forcing_schedule": "exponential", "training.teacher_forcing_k": 0.5},
-        {"training.teacher_forcing_schedule": "inverse_sigmoid", "training.teacher_forcing_k": 9.0},
-        {"training.teacher_forcing": 0.9},
+        ("numbers", {"decoder.copy_mechanism": True}, r"set text\.shared_vocabulary = true"),
+        ("numbers", {"decoder.share_source_embedding": True}, r"text\.shared_vocabulary = true"),
+        ("numbers", {"decoder.attention.kv_heads": 2}, "raise heads"),
+        (
+            "numbers",
+            {"decoder.attention.score": "bottleneck", "decoder.attention.heads": 2},
+            r"attention\.heads: the bottleneck attends to one state",
+        ),
+        (
+            "numbers",
+            {"decoder.attention.score": "bottleneck", "decoder.attention.window": "monotonic"},
+            r"attention\.window: the bottleneck attends to one state",
+        ),
+        ("numbers", {"decoder.attention.score": "concat"}, "call it attention.score = 'additive'"),
+        (
+            "numbers",
+            {"encoder.freeze_embedding": True},
+            "encoder.freeze_embedding: True has no effect without pretrained_embedding",
+        ),
+        (
+            "numbers",
+            {"encoder.input": "one_hot", "encoder.pretrained_embedding": "x"},
+            "pretrained_embedding: 'x' has no effect with input = 'one_hot'",
+        ),
+        (
+            "numbers",
+            {"decoder.input": "one_hot", "decoder.tie_embeddings": True},
+            "no embedding to tie",
+        ),
+        (
+            "numbers",
+            {
+                "decoder.pretrained_embedding": "x",
+                "decoder.freeze_embedding": True,
+                "decoder.tie_embeddings": True,
+            },
+            "cannot be tied",
+        ),
+        (
+            "numbers",
+            {
+                "text.shared_vocabulary": True,
+                "decoder.share_source_embedding": True,
+                "decoder.embedding_width": 32,
+            },
+            "needs equal widths",
+        ),
+        (
+            "numbers",
+            {
+                "text.shared_vocabulary": True,
+                "decoder.share_source_embedding": True,
+                "encoder.input": "one_hot",
+            },
+            "one-hot input has no embedding to share",
+        ),
+        (
+            "numbers",
+            {
+                "encoder.input": "one_hot",
+                "training.init_from": "x",
+                "training.init_vocabulary": "new",
+            },
+            "training.init_vocabulary: one-hot input has no rows to carry over",
+        ),
+        (
+            "numbers",
+            {"training.init_vocabulary": "new"},
+            "training.init_vocabulary: 'new' has no effect without init_from",
+        ),
+        ("transformer2017-small", {"encoder.heads": 3}, "does not divide into 3 heads"),
+        ("transformer2017-small", {"encoder.kv_heads": 3}, "cannot share 3"),
+        ("transformer2017-small", {"decoder.score": "bottleneck"}, "the bottleneck is not a score"),
+        (
+            "transformer2017-small",
+            {"encoder.positions": "rotary", "encoder.score": "additive"},
+            "rotary positions go with the scores dot and scaled_dot",
+        ),
+        (
+            "transformer2017-small",
+            {"encoder.self_attention": "none", "encoder.score": "general"},
+            "encoder.score: 'general' has no effect with self_attention = 'none'",
+        ),
+        (
+            "transformer2017-small",
+            {"encoder.self_attention": "parameter_free", "encoder.attention_dropout": 0.1},
+            "encoder.attention_dropout: 0.1 has no effect",
+        ),
+        (
+            "transformer2017-small",
+            {"encoder.self_attention": "parameter_free", "encoder.positions": "rotary"},
+            "rotary positions are part of a learned self-attention",
+        ),
+        ("luong2015-small", {"decoder.attention.score": "dot", "decoder.width": 40}, "'general'"),
+        (
+            "bahdanau2015-small",
+            {"training.schedule": "cosine", "training.steps": 10, "training.warmup_steps": 10},
+            "warmup_steps: 10 steps leave nothing",
+        ),
+        (
+            "numbers",
+            {"training.teacher_forcing_schedule": "exponential", "training.teacher_forcing_k": 1.5},
+            r"teacher_forcing_k: 1.5 \*\* step never falls",
+        ),
+        (
+            "numbers",
+            {"training.teacher_forcing_schedule": "exponential"},
+            r"teacher_forcing_k: 1 \*\* step never falls",
+        ),
+        (
+            "numbers",
+            {"training.teacher_forcing_schedule": "linear"},
+            "teacher_forcing_slope: with 0 the probability never falls",
+        ),
+        (
+            "numbers",
+            {
+                "training.teacher_forcing_schedule": "inverse_sigmoid",
+                "training.teacher_forcing_k": 0.5,
+            },
+            "teacher_forcing_k: 0.5 is too small",
+        ),
+        (
+            "bahdanau2015-small",
+            {"text.bpe_dropout": 0.1},
+            "text.bpe_dropout: 0.1 has no effect with tokenizer = 'unigram', it is for 'bpe'",
+        ),
+        ("bahdanau2015-small", {"data.max_length_ratio": 0.5}, "max_length_ratio: 0.5 allows no"),
+        (
+            "bahdanau2015-small",
+            {"data.min_words": 5, "data.max_words": 4},
+            "data.max_words: 4 is below data.min_words = 5",
+        ),
+        ("numbers", {"data.max_words": 4}, "data.max_words: data.task = 'numbers'"),
+        ("numbers", {"data.valid_source": "a.tsv"}, "data.valid_source: data.task = 'numbers'"),
+        ("bahdanau2015-small", {"data.target": "a.hi"}, "'a.hi' has no source side; .*--source"),
+        (
+            "numbers",
+            {"decoding.min_length": 5, "decoding.max_length": 5},
+            "decoding: min_length 5 leaves no room",
+        ),
     ],
-)  # fmt: skip
-def test_a_setting_of_the_chosen_schedule_is_used(settings):
-    training = load_recipe("bahdanau2015-small", settings).training
-    for key, value in settings.items():
-        assert getattr(training, key.removeprefix("training.")) == value
-
-
-def test_another_schedule_drops_the_settings_of_the_last():
-    for schedule in ("constant", "cosine"):
-        training = load_recipe("luong2015", {"training.schedule": schedule}).training
-        assert (training.halve_from, training.halve_every) == (0, 0)
-    same = load_recipe("luong2015", {"training.schedule": "halving"}).training
-    assert (same.halve_from, same.halve_every) == (280_000, 35_000)
-    with pytest.raises(UserError, match="training.halve_from: 9 has no effect"):
-        load_recipe("luong2015", {"training.schedule": "constant", "training.halve_from": 9})
-
-
-@pytest.mark.parametrize(
-    "named", [{"data.source": "a.en"}, {"data.prepared": "x"}, {"data.mix": [{"source": "a.tsv"}]}]
 )
-def test_named_pairs_replace_a_task(named):
-    assert load_recipe("numbers").data.task == "numbers"
-    assert load_recipe("numbers", named).data.task == ""
-    with pytest.raises(UserError, match=r"data.task: 'numbers' makes its own pairs, and data\."):
-        load_recipe("numbers", {**named, "data.task": "numbers"})
+def test_a_contradiction_is_named_with_its_keys(name, settings, message):
+    with pytest.raises(UserError, match=message) as caught:
+        load_recipe(name, settings)
+    assert isinstance(caught.value, RecipeError)
 
 
-def test_named_pairs_replace_those_of_the_recipe(tmp_path):
-    mine = tmp_path / "mine.toml"
-    mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntarget = 'a.hi'\nvalid_source = 'b.tsv'\n")
-    data = load_recipe(str(mine), {"data.prepared": "ready"}).data
-    assert (data.prepared, data.source, data.target, data.valid_source) == ("ready", "", "", "")
-    data = load_recipe(str(mine), {"data.source": "c.tsv"}).data
-    assert (data.source, data.target, data.valid_source) == ("c.tsv", "", "b.tsv")
-    both = load_recipe(str(mine), {"data.prepared": "ready", "data.source": "c.en"}).data
-    assert (both.prepared, both.source) == ("ready", "c.en")
-    mine.write_text(f"{SMALL}[data]\nprepared = 'ready'\n")
-    assert load_recipe(str(mine), {"data.source": "c.tsv"}).data.prepared == ""
+def test_the_bounds_on_words_are_for_the_primer_too():
+    assert load_recipe("primer", {"data.min_words": 3}).data.min_words == 3
 
 
-def test_a_task_replaces_named_pairs_but_not_in_one_file(tmp_path):
-    mine = tmp_path / "mine.toml"
-    mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntarget = 'a.hi'\n")
-    data = load_recipe(str(mine), {"data.task": "reverse"}).data
-    assert (data.task, data.source, data.target) == ("reverse", "", "")
-    mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntask = 'numbers'\n")
-    with pytest.raises(UserError, match="mine.data.task: 'numbers' .* data.source names others"):
-        load_recipe(str(mine))
+def test_a_temperature_may_wait_in_a_recipe_for_someone_who_samples():
+    assert load_recipe("numbers", {"decoding.temperature": 0.5}).decoding.temperature == 0.5
 
 
-def test_a_number_in_a_list_of_tables_has_bounds():
-    for weight in (0.0, -1.0, 1e9):
-        with pytest.raises(UserError, match=r"data\.mix\.weight: .* is not between"):
-            load_recipe("numbers", {"data.mix": [{"source": "a.tsv", "weight": weight}]})
-
-
-def test_a_missing_part_is_named(tmp_path):
-    (tmp_path / "mine.toml").write_text("[encoder]\nkind = 'rnn'\n")
-    with pytest.raises(UserError, match=r"\[decoder\] is missing"):
-        load_recipe(str(tmp_path / "mine.toml"))
-
-
-def test_a_file_that_is_not_toml_is_named(tmp_path):
-    (tmp_path / "mine.toml").write_text("[encoder\n")
-    with pytest.raises(UserError, match="mine.toml: not a TOML recipe"):
-        load_recipe(str(tmp_path / "mine.toml"))
-
-
-def test_an_unknown_recipe_gets_a_suggestion():
-    with pytest.raises(UserError, match="did you mean 'bahdanau2015'"):
-        load_recipe("bahdanu2015")
-
-
-@pytest.mark.parametrize(
-    ("text", "key", "value"),
-    [
-        ("training.steps=5", "training.steps", 5),
-        ("training.learning_rate=1e-3", "training.learning_rate", 1e-3),
-        ("encoder.bidirectional=true", "encoder.bidirectional", True),
-        ("text.tokenizer=bpe", "text.tokenizer", "bpe"),
-        ('text.tokenizer="bpe"', "text.tokenizer", "bpe"),
-        ("data.source=a=b.txt", "data.source", "a=b.txt"),
-        ("decoder.attention={score='dot'}", "decoder.attention", {"score": "dot"}),
-    ],
-)
-def test_a_setting_is_a_toml_value_or_plain_text(text, key, value):
-    assert parse_setting(text) == (key, value)
-
-
-def test_a_setting_without_a_value_is_an_error():
-    with pytest.raises(UserError, match="key=value"):
-        parse_setting("training.steps")
-
-
-def test_differences_name_the_key_and_both_values():
-    recipe = load_recipe("bahdanau2015-small")
-    other = load_recipe("bahdanau2015-small", {"training.seed": 7, "encoder.width": 64})
-    assert differences(recipe, other) == {
-        "encoder.width": (128, 64),
-        "training.seed": (1, 7),
-    }
-    assert differences(recipe, recipe) == {}
-
-
-def test_another_architecture_has_its_own_settings():
-    recipe = load_recipe("bahdanau2015-small", {"encoder.width": 64, "encoder.kind": "transformer"})
-    assert (recipe.encoder.kind, recipe.encoder.width) == ("transformer", 64)
-    settings = {"decoder.attention.score": "dot", "decoder.kind": "luong"}
-    recipe = load_recipe("bahdanau2015-small", settings)
-    assert (recipe.decoder.kind, recipe.decoder.attention.score) == ("luong", "dot")
-
-
-def test_an_override_keeps_the_other_settings_of_its_table():
-    recipe = load_recipe("bahdanau2015-small", {"decoder.attention.score": "general"})
-    assert recipe.decoder.attention.score_width == 128
-    recipe = load_recipe("bahdanau2015-small", {"text.tokenizer": "bpe", "training": {"steps": 5}})
-    assert recipe.text.source_vocabulary_size == 2000
-    assert (recipe.training.steps, recipe.training.tokens_per_batch) == (5, 1024)
+def test_every_dotted_key_is_known():
+    assert "decoder.attention.window_radius" in KEYS
+    assert "decoding.beam" in KEYS
+    assert len(KEYS) == len(set(KEYS))

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from dhyan.config.recipe import KEYS
 from dhyan.config.reference import reference_page
+from dhyan.config.toml import KEYS
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

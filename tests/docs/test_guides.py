@@ -17,7 +17,7 @@ import typer
 
 from dhyan.cli import app, main
 from dhyan.config import load_recipe, shipped_recipes
-from dhyan.config.recipe import KEYS, RECIPES
+from dhyan.config.toml import KEYS, RECIPES
 from dhyan.data.filters import distinct
 from dhyan.data.synthetic import number_pairs
 from dhyan.run import train

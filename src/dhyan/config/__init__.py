@@ -2,15 +2,8 @@
 
 from dhyan.config.decoding import DecodingChanges as DecodingChanges
 from dhyan.config.decoding import DecodingOptions as DecodingOptions
-from dhyan.config.recipe import LONGEST_RECIPE as LONGEST_RECIPE
 from dhyan.config.recipe import Recipe as Recipe
 from dhyan.config.recipe import RecipeError as RecipeError
-from dhyan.config.recipe import differences as differences
-from dhyan.config.recipe import dump_recipe as dump_recipe
-from dhyan.config.recipe import load_recipe as load_recipe
-from dhyan.config.recipe import parse_recipe as parse_recipe
-from dhyan.config.recipe import parse_setting as parse_setting
-from dhyan.config.recipe import shipped_recipes as shipped_recipes
 from dhyan.config.sections import Attention as Attention
 from dhyan.config.sections import BahdanauDecoder as BahdanauDecoder
 from dhyan.config.sections import Data as Data
@@ -22,3 +15,10 @@ from dhyan.config.sections import Training as Training
 from dhyan.config.sections import TransformerDecoder as TransformerDecoder
 from dhyan.config.sections import TransformerEncoder as TransformerEncoder
 from dhyan.config.settings import suggestion as suggestion
+from dhyan.config.toml import LONGEST_RECIPE as LONGEST_RECIPE
+from dhyan.config.toml import differences as differences
+from dhyan.config.toml import dump_recipe as dump_recipe
+from dhyan.config.toml import load_recipe as load_recipe
+from dhyan.config.toml import parse_recipe as parse_recipe
+from dhyan.config.toml import parse_setting as parse_setting
+from dhyan.config.toml import shipped_recipes as shipped_recipes

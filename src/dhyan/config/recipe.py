@@ -1,17 +1,15 @@
-"""A recipe: every setting of a run, read strictly from TOML, overridden, checked, written."""
+"""A recipe: every setting of a run, in sections, and the check that they go together."""
 
-import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from itertools import chain
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from dhyan.config.contradictions import contradictions
 from dhyan.config.decoding import DecodingOptions
 from dhyan.config.sections import (
+    Attention,
     BahdanauDecoder,
     Data,
+    Decoder,
+    Encoder,
     LuongDecoder,
     RNNEncoder,
     Text,
@@ -19,33 +17,13 @@ from dhyan.config.sections import (
     TransformerDecoder,
     TransformerEncoder,
 )
-from dhyan.config.settings import (
-    parse_section,
-    problems_in,
-    section_types,
-    setting,
-    settings_of,
-    suggestion,
-    toml_lines,
-    values_by_key,
-)
-from dhyan.errors import UserError
-from dhyan.safe_io.files import read_file
-from dhyan.safe_io.json_toml import read_toml
+from dhyan.config.settings import problems_in, setting, unused_in
+from dhyan.errors import UnsupportedOption, UserError
 
-RECIPES = Path(__file__).parents[1] / "recipes"
-LONGEST_RECIPE = 2**18  # bytes of a recipe
-CORPUS_FILES = (
-    *("source", "target", "columns", "mix", "valid_source", "valid_target"),
-    *("test_source", "test_target"),
-)
-REPLACES = {  # an overridden key of [data] that names pairs, and the keys it replaces
-    "task": (*CORPUS_FILES, "prepared"),
-    "source": ("task", "target", "prepared"),
-    "prepared": ("task", *CORPUS_FILES),
-    "mix": ("task",),
-}
-EXAMPLE = "'dhyan recipe NAME' prints a complete one"
+Problem = tuple[str, str]  # dotted key; what is wrong and what to do
+CHECKED_FOR_USE = ("data", "text", "encoder", "decoder", "training")
+DOT_SCORES = ("dot", "scaled_dot")
+RELATIVE_POSITIONS = ("rotary", "alibi")
 
 
 class RecipeError(UserError):
@@ -79,7 +57,7 @@ class Recipe:
             before = f"{place}." if place else ""
             raise RecipeError([f"{before}{key}: {problem}" for key, problem in problems])
 
-    def problems(self) -> Iterator[tuple[str, str]]:
+    def problems(self) -> Iterator[Problem]:
         """Dotted key and problem of each setting that is out of bounds, unused or contradicted.
 
         Contradictions are looked for only among settings that are all within their bounds.
@@ -90,140 +68,223 @@ class Recipe:
             yield from contradictions(self)
 
 
-KEYS = list(
-    dict.fromkeys(
-        f"{path}.{name}" if path else name
-        for path, section in section_types(Recipe)
-        for name in settings_of(section)
-    )
-)
+def contradictions(recipe: Recipe) -> Iterator[Problem]:
+    """Every setting without effect, and every one that another contradicts."""
+    for name in CHECKED_FOR_USE:  # [decoding] may hold a temperature for whoever samples
+        for key, problem in unused_in(getattr(recipe, name)):
+            yield f"{name}.{key}", problem
+    yield from _in_data(recipe.data)
+    if isinstance(recipe.encoder, TransformerEncoder):
+        yield from _in_transformer_encoder(recipe.encoder)
+    if isinstance(recipe.decoder, TransformerDecoder):
+        yield from _in_heads("decoder", recipe.decoder)
+    else:
+        if isinstance(recipe.decoder, BahdanauDecoder):
+            yield from _in_bahdanau_decoder(recipe.decoder)
+        yield from _in_attention(recipe.decoder.attention)
+    yield from _in_decoder_embedding(recipe.decoder)
+    yield from _in_training(recipe.training)
+    yield from _in_forcing_schedule(recipe.training)
+    for problem in recipe.decoding.problems():
+        yield "decoding", str(UnsupportedOption(problem))
+    yield from _between_sections(recipe)
 
 
-def shipped_recipes() -> list[str]:
-    """The names of the recipes that come with the package."""
-    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+def _in_data(data: Data) -> Iterator[Problem]:
+    for side in ("", "valid_", "test_"):
+        target, source = getattr(data, f"{side}target"), getattr(data, f"{side}source")
+        if target and not source:
+            option = f"--{side.replace('_', '-')}source"
+            yield (
+                f"data.{side}target",
+                f"{target!r} has no source side; name data.{side}source too ({option} FILE)",
+            )
+    if 0 < data.max_length_ratio < 1:
+        yield (
+            "data.max_length_ratio",
+            f"{data.max_length_ratio:g} allows no pair; give 1 or more, or 0 for any",
+        )
+    if 0 < data.max_words < data.min_words:
+        yield (
+            "data.max_words",
+            f"{data.max_words} is below data.min_words = {data.min_words}; raise it",
+        )
+    if data.task:
+        yield from _unused_with_task(data)
 
 
-def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
-    """Read a recipe by file or shipped name, and override settings (dotted key → value).
-
-    A setting of the recipe that an override replaces or leaves without effect is dropped; an
-    override without effect is an error.
-    """
-    path = Path(name)
-    if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():
-        path = RECIPES / f"{name}.toml"
-    if path.suffix == ".toml" and not path.is_file():
-        raise UserError(f"{path}: {_no_file(path)}; {EXAMPLE}")
-    if not path.is_file():
-        names = ", ".join(shipped_recipes())
-        hint = suggestion(name, shipped_recipes())
-        raise UserError(f"no recipe {name!r}{hint}; give a .toml file or one of {names}")
-    try:
-        table = read_toml(read_file(path, max_bytes=LONGEST_RECIPE, follow_links=True))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise UserError(f"{path}: not a TOML recipe: {error}") from None
-    overrides = dict(_flatten_tables(settings or {}))
-    _drop_replaced(table, overrides)
-    for key, value in sorted(overrides.items(), key=_kinds_first):
-        _override(table, key, value)
-    return parse_recipe(table, place=path.stem)
+def _unused_with_task(data: Data) -> Iterator[Problem]:
+    """A task generates its own pairs; only the primer follows the bounds on words."""
+    files = [name for name in ("source", "mix", "prepared") if getattr(data, name)]
+    if files:
+        others = " and ".join(f"data.{name}" for name in files)
+        yield "data.task", f"{data.task!r} makes its own pairs, and {others} names others; drop one"
+    bounds = () if data.task == "primer" else ("min_words", "max_words")
+    for name in (*bounds, "max_length_ratio", "valid_source", "test_source"):
+        if getattr(data, name):
+            yield f"data.{name}", f"data.task = {data.task!r} makes its own pairs; leave it out"
 
 
-def parse_setting(text: str) -> tuple[str, Any]:
-    """`key=value` of a command line; what is not a TOML value is a plain string."""
-    key, equals, value_text = text.partition("=")
-    if not equals or not key.strip():
-        raise UserError(f"--set {text}: write it as key=value, for example training.steps=500")
-    try:
-        value = tomllib.loads(f"value = {value_text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = value_text
-    return key.strip(), value
+def _in_transformer_encoder(encoder: TransformerEncoder) -> Iterator[Problem]:
+    if encoder.self_attention == "learned":
+        yield from _in_heads("encoder", encoder)
+    elif encoder.positions in RELATIVE_POSITIONS:
+        yield (
+            "encoder.positions",
+            f"{encoder.positions} positions are part of a learned self-attention; with "
+            f"self_attention = {encoder.self_attention!r} give others",
+        )
 
 
-def parse_recipe(table: Mapping[str, Any], place: str) -> Recipe:
-    """The recipe of a TOML table, checked; `place` names it in errors."""
-    recipe: Recipe = parse_section(Recipe, table, place, remedy=EXAMPLE)
-    recipe.check(place)
-    return recipe
+def _in_heads(name: str, section: TransformerEncoder | TransformerDecoder) -> Iterator[Problem]:
+    """Multi-head attention whose heads, key-value heads, score and positions do not fit."""
+    width, heads, score = section.width, section.heads, section.score
+    if width % heads:
+        yield (
+            f"{name}.heads",
+            f"width {width} does not divide into {heads} heads; change one of them",
+        )
+    elif section.kv_heads and heads % section.kv_heads:
+        yield (
+            f"{name}.kv_heads",
+            f"{heads} heads cannot share {section.kv_heads}; give a divisor of {heads}",
+        )
+    if score == "bottleneck":
+        yield f"{name}.score", "the bottleneck is not a score; the heads of a Transformer need one"
+    elif section.positions in RELATIVE_POSITIONS and score not in DOT_SCORES:
+        yield (
+            f"{name}.positions",
+            f"{section.positions} positions go with the scores dot and scaled_dot, not {score}; "
+            f"change one of them",
+        )
 
 
-def dump_recipe(recipe: Recipe) -> str:
-    """The recipe as TOML with every key; reading it back gives the same recipe."""
-    return "\n".join(toml_lines(recipe)).lstrip("\n") + "\n"
+def _in_bahdanau_decoder(decoder: BahdanauDecoder) -> Iterator[Problem]:
+    if decoder.attention.score == "concat":
+        yield (
+            "decoder.attention.score",
+            "concat scores the current state, and this decoder attends with the previous one; "
+            "call it attention.score = 'additive'",
+        )
 
 
-def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
-    """Every dotted key on which two recipes disagree, with both values."""
-    before, after = dict(values_by_key(old)), dict(values_by_key(new))
-    keys = sorted({*before, *after})
-    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+def _in_attention(attention: Attention) -> Iterator[Problem]:
+    if attention.score == "bottleneck":
+        if attention.heads > 1 or attention.window != "none":
+            key = "heads" if attention.heads > 1 else "window"
+            yield (
+                f"decoder.attention.{key}",
+                "the bottleneck attends to one state, without heads or window; leave it out",
+            )
+    elif attention.heads == 1 and attention.kv_heads > 1:
+        yield (
+            "decoder.attention.kv_heads",
+            f"{attention.kv_heads} key-value heads for one head; raise heads",
+        )
 
 
-def _no_file(path: Path) -> str:
-    """Why a path is no file, with a file beside it that is nearly called the same."""
-    if path.is_dir():
-        return "is a folder, not a file"
-    return "no such file" + suggestion(path.name, [p.name for p in path.parent.glob("*.toml")])
+def _in_decoder_embedding(decoder: Decoder) -> Iterator[Problem]:
+    """An embedding that is frozen, shared or tied."""
+    if decoder.input == "one_hot" and decoder.tie_embeddings:
+        yield (
+            "decoder.tie_embeddings",
+            "one-hot input has no embedding to tie; set tie_embeddings = false",
+        )
+    if decoder.freeze_embedding and decoder.tie_embeddings:
+        yield (
+            "decoder.tie_embeddings",
+            "a frozen embedding cannot be tied to the output; set tie_embeddings = false",
+        )
+    if decoder.share_source_embedding:
+        for name in ("pretrained_embedding", "freeze_embedding"):
+            if getattr(decoder, name):
+                yield (
+                    f"decoder.{name}",
+                    "share_source_embedding takes the encoder's vectors; leave it out",
+                )
 
 
-def _flatten_tables(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Tables among the settings as single dotted keys, so that they are overridden one by one."""
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flatten_tables(value, f"{path}{key}.")
-        else:
-            yield path + key, value
+def _in_training(training: Training) -> Iterator[Problem]:
+    if training.schedule == "halving" and not training.halve_every:
+        yield "training.halve_every", "the schedule 'halving' needs it; give at least 1"
+    if training.schedule == "cosine" and training.warmup_steps >= training.steps:
+        yield (
+            "training.warmup_steps",
+            f"{training.warmup_steps:,} steps leave nothing of training.steps = "
+            f"{training.steps:,} for the cosine; give fewer",
+        )
+    if training.early_stopping_metric != "loss" and not training.valid_sentences:
+        yield (
+            "training.early_stopping_metric",
+            f"{training.early_stopping_metric!r} needs valid_sentences above 0",
+        )
 
 
-def _drop_replaced(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
-    """Remove from a recipe's table what overrides replace or leave without effect.
-
-    Pairs that are named anew replace those of the recipe; another choice of, for example,
-    `training.schedule` drops the settings of the recipe's own.
-    """
-    data = table.get("data")
-    if isinstance(data, dict):
-        replaced = (keys for key, keys in REPLACES.items() if overrides.get(f"data.{key}"))
-        for key in chain.from_iterable(replaced):
-            data.pop(key, None)
-    for path, section in section_types(Recipe):
-        values = _table_at(table, path)
-        for name, declaration in settings_of(section).items():
-            other = f"{path}.{declaration.depends_on}"
-            overridden = declaration.only_with and other in overrides
-            if overridden and not declaration.is_used_with(overrides[other]):
-                values.pop(name, None)
+def _in_forcing_schedule(training: Training) -> Iterator[Problem]:
+    """Scheduled sampling with a parameter that does not make it decay."""
+    k = training.teacher_forcing_k
+    match training.teacher_forcing_schedule:
+        case "linear" if not training.teacher_forcing_slope:
+            yield "training.teacher_forcing_slope", "with 0 the probability never falls; give more"
+        case "exponential" if k >= 1:
+            yield "training.teacher_forcing_k", f"{k:g} ** step never falls; give less than 1"
+        case "inverse_sigmoid" if k < 1:
+            yield (
+                "training.teacher_forcing_k",
+                f"{k:g} is too small for inverse_sigmoid; give 1 or more",
+            )
 
 
-def _table_at(table: dict[str, Any], path: str) -> dict[str, Any]:
-    """The table at a dotted path; an empty one if there is none."""
-    for part in path.split(".") if path else ():
-        inner = table.get(part)
-        table = inner if isinstance(inner, dict) else {}
-    return table
+def _between_sections(recipe: Recipe) -> Iterator[Problem]:
+    encoder, decoder, training = recipe.encoder, recipe.decoder, recipe.training
+    tokens, longest = training.tokens_per_batch, recipe.data.max_tokens
+    if tokens and tokens < longest + 2:
+        yield (
+            "training.tokens_per_batch",
+            f"{tokens} cannot hold one sentence of data.max_tokens = {longest} tokens; "
+            f"raise the one or lower the other",
+        )
+    for name in ("copy_mechanism", "share_source_embedding"):
+        if getattr(decoder, name) and not recipe.text.shared_vocabulary:
+            yield (
+                f"decoder.{name}",
+                "needs one vocabulary for both sides; set text.shared_vocabulary = true",
+            )
+    if decoder.share_source_embedding:
+        yield from _in_shared_embedding(encoder, decoder)
+    if not isinstance(decoder, TransformerDecoder):
+        yield from _in_dot_score(encoder, decoder.attention, decoder.width)
+    if "one_hot" in (encoder.input, decoder.input) and training.init_vocabulary != "keep":
+        yield (
+            "training.init_vocabulary",
+            "one-hot input has no rows to carry over; give 'keep' (--init-vocabulary keep)",
+        )
 
 
-def _kinds_first(override: tuple[str, Any]) -> tuple[bool, int]:
-    key, _ = override
-    return not key.endswith(".kind"), key.count(".")
+def _in_shared_embedding(encoder: Encoder, decoder: Decoder) -> Iterator[Problem]:
+    """Why a decoder cannot use the encoder's embedding."""
+    key = "decoder.share_source_embedding"
+    if encoder.input == "one_hot":
+        yield key, "one-hot input has no embedding to share; set share_source_embedding = false"
+    elif encoder.embedding_width != decoder.embedding_width:
+        yield (
+            key,
+            f"needs equal widths: the encoder's embedding is {encoder.embedding_width} wide, the "
+            f"decoder's {decoder.embedding_width}; change one of them",
+        )
+    elif encoder.freeze_embedding and decoder.tie_embeddings:
+        yield (
+            "decoder.tie_embeddings",
+            "a frozen embedding cannot be tied to the output; set tie_embeddings = false",
+        )
 
 
-def _override(table: dict[str, Any], key: str, value: object) -> None:
-    *path, name = key.split(".")
-    if not path and name not in {f.name for f in fields(Recipe)}:
-        endings = [full for full in KEYS if full.endswith(f".{name}")]
-        hint = f"; did you mean {endings[0]!r}?" if endings else suggestion(name, KEYS)
-        raise UserError(f"no setting is called {key!r}{hint}")
-    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
-        raise UserError(f"{key}: {value!a} is not UTF-8; give a name or a text that is")
-    for part in path:
-        table = table.setdefault(part, {})
-        if not isinstance(table, dict):
-            raise UserError(f"{key}: {part!r} is a value, not a table of settings")
-    if key in ("encoder.kind", "decoder.kind") and table.get("kind") not in (None, value):
-        table.clear()  # the settings of another kind do not fit this one
-    table[name] = value
+def _in_dot_score(encoder: Encoder, attention: Attention, width: int) -> Iterator[Problem]:
+    """A dot product of states with different widths; heads project them to one width."""
+    score, states_width = attention.score, encoder.states_width
+    if score in DOT_SCORES and attention.heads == 1 and width != states_width:
+        yield (
+            "decoder.attention.score",
+            f"the {score} score needs equal widths: the decoder is {width} wide, the "
+            f"encoder's states {states_width}; use attention.score = 'general'",
+        )

@@ -1,0 +1,172 @@
+"""Recipes as TOML: found by name, read strictly, overridden by `--set`, written."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from dhyan.config.recipe import Recipe
+from dhyan.config.settings import (
+    parse_section,
+    section_types,
+    settings_of,
+    suggestion,
+    toml_lines,
+    values_by_key,
+)
+from dhyan.errors import UserError
+from dhyan.safe_io.files import read_file
+from dhyan.safe_io.json_toml import read_toml
+
+RECIPES = Path(__file__).parents[1] / "recipes"
+LONGEST_RECIPE = 2**18  # bytes of a recipe
+CORPUS_FILES = (
+    *("source", "target", "columns", "mix", "valid_source", "valid_target"),
+    *("test_source", "test_target"),
+)
+REPLACES = {  # an overridden key of [data] that names pairs, and the keys it replaces
+    "task": (*CORPUS_FILES, "prepared"),
+    "source": ("task", "target", "prepared"),
+    "prepared": ("task", *CORPUS_FILES),
+    "mix": ("task",),
+}
+EXAMPLE = "'dhyan recipe NAME' prints a complete one"
+KEYS = list(
+    dict.fromkeys(
+        f"{path}.{name}" if path else name
+        for path, section in section_types(Recipe)
+        for name in settings_of(section)
+    )
+)
+
+
+def shipped_recipes() -> list[str]:
+    """The names of the recipes that come with the package."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
+    """Read a recipe by file or shipped name, and override settings (dotted key → value).
+
+    A setting of the recipe that an override replaces or leaves without effect is dropped; an
+    override without effect is an error.
+    """
+    path = Path(name)
+    if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():
+        path = RECIPES / f"{name}.toml"
+    if path.suffix == ".toml" and not path.is_file():
+        raise UserError(f"{path}: {_no_file(path)}; {EXAMPLE}")
+    if not path.is_file():
+        names = ", ".join(shipped_recipes())
+        hint = suggestion(name, shipped_recipes())
+        raise UserError(f"no recipe {name!r}{hint}; give a .toml file or one of {names}")
+    try:
+        table = read_toml(read_file(path, max_bytes=LONGEST_RECIPE, follow_links=True))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not a TOML recipe: {error}") from None
+    overrides = dict(_flatten_tables(settings or {}))
+    _drop_replaced(table, overrides)
+    for key, value in sorted(overrides.items(), key=_kinds_first):
+        _override(table, key, value)
+    return parse_recipe(table, place=path.stem)
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`key=value` of a command line; what is not a TOML value is a plain string."""
+    key, equals, value_text = text.partition("=")
+    if not equals or not key.strip():
+        raise UserError(f"--set {text}: write it as key=value, for example training.steps=500")
+    try:
+        value = tomllib.loads(f"value = {value_text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = value_text
+    return key.strip(), value
+
+
+def parse_recipe(table: Mapping[str, Any], place: str) -> Recipe:
+    """The recipe of a TOML table, checked; `place` names it in errors."""
+    recipe: Recipe = parse_section(Recipe, table, place, remedy=EXAMPLE)
+    recipe.check(place)
+    return recipe
+
+
+def dump_recipe(recipe: Recipe) -> str:
+    """The recipe as TOML with every key; reading it back gives the same recipe."""
+    return "\n".join(toml_lines(recipe)).lstrip("\n") + "\n"
+
+
+def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
+    """Every dotted key on which two recipes disagree, with both values."""
+    before, after = dict(values_by_key(old)), dict(values_by_key(new))
+    keys = sorted({*before, *after})
+    return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+
+
+def _no_file(path: Path) -> str:
+    """Why a path is no file, with a file beside it that is nearly called the same."""
+    if path.is_dir():
+        return "is a folder, not a file"
+    return "no such file" + suggestion(path.name, [p.name for p in path.parent.glob("*.toml")])
+
+
+def _flatten_tables(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Tables among the settings as single dotted keys, so that they are overridden one by one."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flatten_tables(value, f"{path}{key}.")
+        else:
+            yield path + key, value
+
+
+def _drop_replaced(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Remove from a recipe's table what overrides replace or leave without effect.
+
+    Pairs that are named anew replace those of the recipe; another choice of, for example,
+    `training.schedule` drops the settings of the recipe's own.
+    """
+    data = table.get("data")
+    if isinstance(data, dict):
+        replaced = (keys for key, keys in REPLACES.items() if overrides.get(f"data.{key}"))
+        for key in chain.from_iterable(replaced):
+            data.pop(key, None)
+    for path, section in section_types(Recipe):
+        values = _table_at(table, path)
+        for name, declaration in settings_of(section).items():
+            other = f"{path}.{declaration.depends_on}"
+            overridden = declaration.only_with and other in overrides
+            if overridden and not declaration.is_used_with(overrides[other]):
+                values.pop(name, None)
+
+
+def _table_at(table: dict[str, Any], path: str) -> dict[str, Any]:
+    """The table at a dotted path; an empty one if there is none."""
+    for part in path.split(".") if path else ():
+        inner = table.get(part)
+        table = inner if isinstance(inner, dict) else {}
+    return table
+
+
+def _kinds_first(override: tuple[str, Any]) -> tuple[bool, int]:
+    key, _ = override
+    return not key.endswith(".kind"), key.count(".")
+
+
+def _override(table: dict[str, Any], key: str, value: object) -> None:
+    *path, name = key.split(".")
+    if not path and name not in {f.name for f in fields(Recipe)}:
+        endings = [full for full in KEYS if full.endswith(f".{name}")]
+        hint = f"; did you mean {endings[0]!r}?" if endings else suggestion(name, KEYS)
+        raise UserError(f"no setting is called {key!r}{hint}")
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise UserError(f"{key}: {value!a} is not UTF-8; give a name or a text that is")
+    for part in path:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise UserError(f"{key}: {part!r} is a value, not a table of settings")
+    if key in ("encoder.kind", "decoder.kind") and table.get("kind") not in (None, value):
+        table.clear()  # the settings of another kind do not fit this one
+    table[name] = value
