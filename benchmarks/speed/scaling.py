@@ -55,21 +55,21 @@ def _throughput(
 
 def draw_scaling(figures: Mapping[str, Any], path: Path) -> None:
     """A curve per model family along every axis, with logarithmic scales."""
-    from dhyan.insight.blocks import Curve, Lines
+    from dhyan.insight.blocks import Curve, LineChart
     from dhyan.insight.heatmap import save
     from dhyan.insight.lesson_figure import draw_figure
 
     rates = {(row["who"], row["at"]): row for row in figures["rows"]}
     parts = [
-        Lines(
+        LineChart(
             title=HEADINGS[axis],
             curves=tuple(
                 Curve(family, *_bands([rates.get((family, f"{axis} {n}")) for n in sizes]))
                 for family in FAMILIES
             ),
-            places=tuple(map(str, sizes)),
-            across={"sentences": "sentences per batch"}.get(axis, axis),
-            up="target tokens per second",
+            x_ticks=tuple(map(str, sizes)),
+            x_label={"sentences": "sentences per batch"}.get(axis, axis),
+            y_label="target tokens per second",
             log=True,
         )
         for axis, sizes in figures["shapes"]["axes"].items()

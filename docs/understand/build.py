@@ -11,7 +11,7 @@ from textwrap import fill
 
 import torch
 
-from dhyan.insight.blocks import Words
+from dhyan.insight.blocks import Paragraph
 from dhyan.insight.heatmap import save
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.registry import LESSONS, SECTIONS, Lesson
@@ -77,7 +77,7 @@ def picture(name: str, alt: str) -> str:
 
 def sentences(rendered: Page) -> list[str]:
     """The sentences of a page, with tags such as <start> escaped."""
-    texts = (block.text for block in rendered.blocks if isinstance(block, Words))
+    texts = (block.text for block in rendered.blocks if isinstance(block, Paragraph))
     return [fill(escape(text, quote=False), 110, break_on_hyphens=False) for text in texts]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.insight.blocks import Words
+from dhyan.insight.blocks import Paragraph
 from dhyan.lessons.registry import LESSONS, find_lesson
 
 PAGES = Path(__file__).parents[2] / "docs" / "understand"
@@ -60,7 +60,7 @@ def test_a_page_has_the_current_texts(name):
     page = " ".join((PAGES / f"{name}.md").read_text(encoding="utf-8").split())
     for lang in ("en", "hi"):
         blocks = find_lesson(name).load()().render(lang).blocks
-        texts = [block.text for block in blocks if isinstance(block, Words)]
+        texts = [block.text for block in blocks if isinstance(block, Paragraph)]
         assert texts
         for text in texts:
             assert " ".join(escape(text, quote=False).split()) in page, AGAIN

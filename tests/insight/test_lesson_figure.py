@@ -10,39 +10,40 @@ from matplotlib.colors import to_hex
 from dhyan.errors import UserError
 from dhyan.insight.blocks import (
     Curve,
-    Lines,
-    Plane,
+    LineChart,
+    Paragraph,
     Point,
+    ScatterPlot,
     Table,
-    Words,
-    bars,
+    bar_chart,
     format_number,
+    heatmap,
     table,
 )
 from dhyan.insight.colors import DARK, LIGHT, blend, contrast
 from dhyan.insight.fonts import Font, families
 from dhyan.insight.heatmap import DOTS, LABEL, POINTS, save
-from dhyan.insight.lesson_figure import MARGIN, WIDEST, draw_figure, flow, make_block, texts_of
+from dhyan.insight.lesson_figure import MARGIN, WIDEST, draw_figure, flow, size_block, texts_of
 from dhyan.insight.lesson_text import as_plain_text
 from dhyan.insight.page_layout import FigureStyle
 
 CURVES = (Curve("scaled", [1, 2, 1]), Curve("not", [1, 8, 60]))
 POINTS_SEEN = (Point("bank", 9, 3, faint=True), Point("bank", 7.6, 3.8))
 PARTS = (
-    Words("Each word looks at all the others. " * 6),
+    Paragraph("Each word looks at all the others. " * 6),
     table("X", torch.tensor([[1.0, -2.5], [0.25, 1086.0]]), ["money", "बैंक"], ["पैसा", "bank"]),
-    table("weights", [[0.25, 0.75], [1.0, 0.0]], ["a", "b"], kind="weights", after="→"),
+    heatmap("weights", [[0.25, 0.75], [1.0, 0.0]], ["a", "b"], operator="→"),
     table("wide", torch.arange(24.0).reshape(2, 12)),
-    Lines("by width", CURVES, ("1", "2", "3"), "d", "v"),
-    Plane("the plane", POINTS_SEEN, ((9, 3, 7.6, 3.8),)),
-    Words("अंत में एक वाक्य।"),
+    LineChart("by width", CURVES, ("1", "2", "3"), "d", "v"),
+    ScatterPlot("the plane", POINTS_SEEN, ((9, 3, 7.6, 3.8),)),
+    Paragraph("अंत में एक वाक्य।"),
 )  # fmt: skip
 
 
 def placed(parts, widest=WIDEST):
     texts = {text: text for part in parts for text in texts_of(part)}
     style = FigureStyle(Font(families("".join(texts)), LABEL), LIGHT, texts)
-    blocks = [make_block(part, style, widest) for part in parts]
+    blocks = [size_block(part, style, widest) for part in parts]
     places, wide, high = flow(blocks, widest, top=0.0)
     return (
         [(x, y, x + b.width, y + b.height) for b, (x, y) in zip(blocks, places, strict=True)],
@@ -95,11 +96,11 @@ def test_every_number_can_be_read_on_its_cell(theme):
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
-@pytest.mark.parametrize("kind", ["weights", "numbers"])
-def test_every_number_has_enough_contrast(theme, kind):
-    scale = torch.linspace(0 if kind == "weights" else -1, 1, 200).view(10, 20).tolist()
+@pytest.mark.parametrize("draw", [heatmap, table])
+def test_every_number_has_enough_contrast(theme, draw):
+    scale = torch.linspace(0 if draw is heatmap else -1, 1, 200).view(10, 20).tolist()
     beyond = [[float("inf"), float("-inf"), float("nan"), *[0.0] * 17]]
-    (page,) = draw_figure((table("", scale + beyond, kind=kind),), theme=theme, widest=900.0).axes
+    (page,) = draw_figure((draw("", scale + beyond),), theme=theme, widest=900.0).axes
     cells = [(box.get_window_extent(), to_hex(box.get_facecolor())) for box in page.patches]
     numbers = [text for text in page.texts if text.get_text()]
     assert len(numbers) == len(cells) == 220
@@ -112,9 +113,9 @@ def test_every_number_has_enough_contrast(theme, kind):
 
 def test_names_of_faint_points_can_be_read():
     for theme in (LIGHT, DARK):
-        (axes,) = draw_figure((Plane("", (Point("bank", 1, 1, faint=True),)),), theme=theme).axes[
-            1:
-        ]
+        (axes,) = draw_figure(
+            (ScatterPlot("", (Point("bank", 1, 1, faint=True),)),), theme=theme
+        ).axes[1:]
         assert contrast(axes.texts[0].get_color(), theme.paper) >= 4.5
         assert axes.texts[0].get_alpha() is None
 
@@ -133,7 +134,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
 def crowded(count, words=("bank", "किनारा", "river", "पैसा")):
     places = torch.randn(count, 2, generator=torch.Generator().manual_seed(count)).tolist()
     names = [f"{words[n % 4]} {n}" for n in range(count)]
-    return Plane("", tuple(map(Point, names, *zip(*places, strict=True))), ((0, 0, 1, 1),))
+    return ScatterPlot("", tuple(map(Point, names, *zip(*places, strict=True))), ((0, 0, 1, 1),))
 
 
 @pytest.mark.parametrize("count", [2, 8, 20])
@@ -153,13 +154,15 @@ def test_labels_do_not_overlap_labels_points_or_the_edge(count):
 
 def test_labels_of_coinciding_points_do_not_overlap():
     points = tuple(Point(f"{n}", 1, 1) for n in range(9))
-    (axes,) = draw_figure((Plane("", points, up="height", across="width"),)).axes[1:]
+    (axes,) = draw_figure((ScatterPlot("", points, y_label="height", x_label="width"),)).axes[1:]
     assert len({text.get_position() for text in axes.texts}) == 9
 
 
-def test_kinds_of_points_have_a_legend_and_their_own_marker():
-    cloud = tuple(Point("", n % 10, n // 10, kind=n % 3) for n in range(300))
-    plane = Plane("cloud", (*cloud, Point("mean", 4.5, 14.5, kind=3)), kinds=("a", "b", "ग", "d"))
+def test_groups_of_points_have_a_legend_and_their_own_marker():
+    cloud = tuple(Point("", n % 10, n // 10, group=n % 3) for n in range(300))
+    plane = ScatterPlot(
+        "cloud", (*cloud, Point("mean", 4.5, 14.5, group=3)), groups=("a", "b", "ग", "d")
+    )
     figure = draw_figure((plane,))
     page, axes = figure.axes
     assert {"a", "b", "ग", "d"} <= {text.get_text() for text in page.texts}
@@ -179,14 +182,14 @@ def test_kinds_of_points_have_a_legend_and_their_own_marker():
 
 def test_a_scatter_plot_needs_points_with_finite_coordinates():
     with pytest.raises(UserError, match="senses: there is no point to draw"):
-        Plane("senses", ())
+        ScatterPlot("senses", ())
     with pytest.raises(UserError, match="senses: a point has a coordinate that is not finite"):
-        Plane("senses", (Point("bank", float("nan"), 0),))
+        ScatterPlot("senses", (Point("bank", float("nan"), 0),))
 
 
 def test_a_log_axis_spaces_equal_factors_equally():
     curves = (Curve("a", [1, 10, 100]), Curve("b", [1, 0.1, 0.01], [1, 0.05, 0.0], [1, 0.2, 0.1]))
-    (axes,) = draw_figure((Lines("", curves, ("1", "2", "3"), "x", "y", log=True),)).axes[1:]
+    (axes,) = draw_figure((LineChart("", curves, ("1", "2", "3"), "x", "y", log=True),)).axes[1:]
     heights = axes.transData.transform([(0, value) for value in (0.01, 0.1, 1, 10, 100)])[:, 1]
     assert torch.tensor(heights).diff().tolist() == pytest.approx([heights[1] - heights[0]] * 4)
     names = {text.get_text(): text.get_window_extent() for text in axes.texts}
@@ -197,7 +200,7 @@ def test_a_log_axis_spaces_equal_factors_equally():
 
 def test_many_curves_make_the_chart_higher():
     curves = tuple(Curve(f"curve {n}", [1, 2]) for n in range(20))
-    (axes,) = draw_figure((Lines("", curves, ("1", "2"), "x", "y"),)).axes[1:]
+    (axes,) = draw_figure((LineChart("", curves, ("1", "2"), "x", "y"),)).axes[1:]
     names = [text for text in axes.texts if text.get_text() != "y"]
     lines = sorted(axes.transData.transform(name.get_position())[1] for name in names)
     assert len(lines) == 20
@@ -207,8 +210,8 @@ def test_many_curves_make_the_chart_higher():
 
 def test_a_curve_has_gaps_at_missing_values_with_an_explanation():
     values = [1.0, None, 3.0, 4.0, float("inf")]
-    part = Lines("", (Curve("a", values), Curve("b", [None] * 5)), tuple("12345"), "x", "y",
-                 gaps="A gap: not measured.")  # fmt: skip
+    part = LineChart("", (Curve("a", values), Curve("b", [None] * 5)), tuple("12345"), "x", "y",
+                 gap_note="A gap: not measured.")  # fmt: skip
     (page, axes) = draw_figure((part,)).axes
     assert "A gap: not measured." in [text.get_text() for text in page.texts]
     (line,) = (one for one in axes.lines if one.get_marker() == "o" and one.get_ydata()[0] == 1)
@@ -222,7 +225,7 @@ def test_a_curve_has_gaps_at_missing_values_with_an_explanation():
 def test_ticks_that_would_overlap_are_thinned():
     def named(count):
         places = tuple(str(1000 + n) for n in range(count))
-        part = Lines("", (Curve("a", list(range(count))),), places, "x", "y")
+        part = LineChart("", (Curve("a", list(range(count))),), places, "x", "y")
         return [
             label for label in draw_figure((part,)).axes[1].get_xticklabels() if label.get_text()
         ]
@@ -233,15 +236,15 @@ def test_ticks_that_would_overlap_are_thinned():
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
-BARS = bars(
+BARS = bar_chart(
     "BLEU",
     ["none", "ध्यान"],
     [[20.5, 71], [-3, float("nan")]],
     ["short", "long"],
     lows=[[19, 70], [-4, float("nan")]],
     highs=[[22, 72.5], [-2, float("nan")]],
-    across="points",
-    up="system",
+    x_label="points",
+    y_label="system",
     digits=1,
 )
 
@@ -273,7 +276,9 @@ def test_bars_are_printed_with_their_intervals():
         "  20.5 [19.0, 22.0]  −3.0 [−4.0, −2.0]   none",
         "  71.0 [70.0, 72.5]                  –   ध्यान",
     ]
-    assert as_plain_text("", (bars("", ["a", "b"], torch.tensor([1.0, 20.0])),)).endswith("20   b")
+    assert as_plain_text("", (bar_chart("", ["a", "b"], torch.tensor([1.0, 20.0])),)).endswith(
+        "20   b"
+    )
 
 
 @pytest.mark.parametrize(
@@ -287,12 +292,12 @@ def test_bars_are_printed_with_their_intervals():
 )
 def test_bars_without_a_name_are_an_error(given, said):
     with pytest.raises(UserError, match=said):
-        bars("seen", *given)
+        bar_chart("seen", *given)
 
 
 def test_a_bare_table_is_small_and_is_printed_with_its_numbers():
     weights, words = torch.eye(6), [f"बैंक {n}" for n in range(6)]
-    bare = table("head 1", weights, words, words, kind="weights", bare=True)
+    bare = heatmap("head 1", weights, words, words, compact=True)
     (page,) = draw_figure((bare,)).axes
     assert {(box.get_width(), box.get_height()) for box in page.patches} == {(10.0, 10.0)}
     assert [text.get_text() for text in page.texts] == ["head 1", *words, *words]
@@ -319,7 +324,7 @@ def test_numbers_are_formatted_with_commas_and_minus_signs():
     hidden = Table("", ((2.0, float("-inf")),))
     assert [format_number(value, hidden) for value in hidden.values[0]] == ["2", "−∞"]
     draw_figure((hidden,))
-    weights = Table("", ((0.5, 1.0),), kind="weights")
+    weights = Table("", ((0.5, 1.0),), weights=True)
     assert [format_number(value, weights) for value in weights.values[0]] == [".50", "1.00"]
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as some
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve
 from dhyan.insight.heatmap import save
-from dhyan.insight.line_chart import curves, spread
+from dhyan.insight.line_chart import line_chart, spread
 
-WORDS = {"title": "BLEU", "across": "words", "up": "BLEU"}
+WORDS = {"title": "BLEU", "x_label": "words", "y_label": "BLEU"}
 heights = some.lists(some.floats(0, 100), min_size=1, max_size=12).map(sorted)
 
 
@@ -41,11 +41,11 @@ def test_every_curve_is_labelled_and_missing_values_are_left_out(tmp_path):
         Curve("ध्यान", [90.0, 80.0, None], [88.0, 79.0, None], [91.0, 82.0, None]),
         Curve("bottleneck", [70.0, 40.0, 10.0], style="dashed"),
     ]
-    figure = curves(lines, ["1–5", "6–10", "11+"], **WORDS)
+    figure = line_chart(lines, ["1–5", "6–10", "11+"], **WORDS)
     assert {"ध्यान", "bottleneck"} <= set(labels(figure))
     sums = set()
     for name in ("a.png", "b.png"):
-        save(curves(lines, ["1–5", "6–10", "11+"], **WORDS), tmp_path / name)
+        save(line_chart(lines, ["1–5", "6–10", "11+"], **WORDS), tmp_path / name)
         sums.add(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest())
     assert len(sums) == 1
 
@@ -59,7 +59,7 @@ def test_curves_differ_in_colour_or_line_style():
         )
         for n in range(12)
     ]
-    figure = curves(lines, ["a", "b"], **WORDS)
+    figure = line_chart(lines, ["a", "b"], **WORDS)
     drawn = [line for line in figure.axes[0].lines if line.get_marker() not in ("", "None")]
     assert len(drawn) == 12
     assert len({(line.get_color(), line.get_marker()) for line in drawn}) == 12
@@ -67,4 +67,4 @@ def test_curves_differ_in_colour_or_line_style():
 
 def test_an_empty_chart_is_an_error():
     with pytest.raises(UserError, match="nothing to draw"):
-        curves([Curve("a", [None])], ["1"], **WORDS)
+        line_chart([Curve("a", [None])], ["1"], **WORDS)

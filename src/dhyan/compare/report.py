@@ -21,7 +21,7 @@ from dhyan.errors import UserError
 from dhyan.evaluation.significance import Resampling
 from dhyan.insight.blocks import Curve, Style
 from dhyan.insight.heatmap import heatmap, save
-from dhyan.insight.line_chart import curves
+from dhyan.insight.line_chart import line_chart
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ def line_style(entry: Entry) -> Style:
 def _by_length(plan: Plan, facts: Mapping[str, Any]) -> Any:
     main = facts["main_test"]
     parts = {e.name: facts["models"][e.name]["tests"][main]["by_length"] for e in plan.entries}
-    places = [length_label(part) for part in next(iter(parts.values()))]
+    x_ticks = [length_label(part) for part in next(iter(parts.values()))]
     lines = [
         Curve(
             entry.name,
@@ -151,7 +151,7 @@ def _by_length(plan: Plan, facts: Mapping[str, Any]) -> Any:
         for entry in plan.entries
     ]
     title = "BLEU by source length, with 95 % confidence intervals"
-    return curves(lines, places, title=title, across="source words", up="BLEU")
+    return line_chart(lines, x_ticks, title=title, x_label="source words", y_label="BLEU")
 
 
 def _by_position(plan: Plan, facts: Mapping[str, Any]) -> Any:
@@ -159,9 +159,11 @@ def _by_position(plan: Plan, facts: Mapping[str, Any]) -> Any:
     for entry in plan.entries:
         shares = facts["models"][entry.name]["positions"]["shares"]
         lines.append(Curve(entry.name, [100 * share for share in shares], style=line_style(entry)))
-    places = ["first fifth", "second", "third", "fourth", "last fifth"]
+    x_ticks = ["first fifth", "second", "third", "fourth", "last fifth"]
     title = "Token accuracy under teacher forcing by position in the target"
-    return curves(lines, places, title=title, across="position in the target", up="accuracy, %")
+    return line_chart(
+        lines, x_ticks, title=title, x_label="position in the target", y_label="accuracy, %"
+    )
 
 
 def _map(parts: Mapping[str, Any]) -> AttentionMap:

@@ -1,7 +1,7 @@
-"""Contents of lessons as values: text, tables, line charts, bar charts and scatter plots."""
+"""Blocks of a lesson's page: paragraphs, tables, line charts, bar charts and scatter plots."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import Any, Literal
 
@@ -10,12 +10,11 @@ from torch import Tensor
 from dhyan.errors import UserError
 
 Rows = tuple[tuple[float, ...], ...]
-Kind = Literal["weights", "numbers"]
 Style = Literal["solid", "dashed", "dotted"]
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
@@ -23,21 +22,22 @@ class Words:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers with a name for each row and column; weights are coloured from 0 to 1.
+    """Numbers with a name for each row and column.
 
-    `after` is the operator before the next table of the line: ·, =, →. Without `commas`
-    thousands are not set apart; a `bare` table is drawn small and without its numbers.
+    Attention `weights` are coloured from 0 to 1 and written without the leading 0. `operator` is
+    the sign before the next table of the line: ·, =, →. Without `commas` thousands are not set
+    apart; a `compact` table is drawn small and without its numbers.
     """
 
     title: str
     values: Rows
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    kind: Kind = "numbers"
+    weights: bool = False
     digits: int = 2
-    after: str = ""
+    operator: str = ""
     commas: bool = True
-    bare: bool = False
+    compact: bool = False
 
     def __post_init__(self) -> None:
         """A name too many or too few would shift every number."""
@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve: its value at each place, with 95 % confidence limits if they are known."""
+    """A curve: its value at each x tick, with 95 % confidence limits if they are known."""
 
     name: str
     values: Sequence[int | float | None]
@@ -58,23 +58,23 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """A line chart over named places, with a logarithmic axis if `log`.
+class LineChart:
+    """A line chart over a categorical x axis, with a logarithmic y axis if `log`.
 
-    `gaps` explains, below the chart, where a curve is broken: a value is missing, infinite or,
+    `gap_note` explains, below the chart, where a curve is broken: a value is missing, infinite or,
     on a logarithmic axis, not positive.
     """
 
     title: str
     curves: tuple[Curve, ...]
-    places: tuple[str, ...]
-    across: str
-    up: str
+    x_ticks: tuple[str, ...]
+    x_label: str
+    y_label: str
     log: bool = False
-    gaps: str = ""
+    gap_note: str = ""
 
     @property
-    def broken(self) -> bool:
+    def has_gaps(self) -> bool:
         """Whether a value cannot be drawn."""
         values = [value for curve in self.curves for value in curve.values]
         return any(not is_drawable(value, log=self.log) for value in values)
@@ -82,25 +82,25 @@ class Lines:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a scatter plot, with a name or without; `kind` sets its colour and shape."""
+    """A point of a scatter plot, with a name or without; its `group` sets colour and shape."""
 
     name: str
     x: int | float
     y: int | float
     faint: bool = False
-    kind: int = 0
+    group: int = 0
 
 
 @dataclass(frozen=True)
-class Plane:
-    """A scatter plot with arrows; `kinds` names the kinds of points in the legend."""
+class ScatterPlot:
+    """A scatter plot with arrows; `groups` names the groups of points in the legend."""
 
     title: str
     points: tuple[Point, ...]
-    moves: tuple[tuple[int | float, int | float, int | float, int | float], ...] = ()
-    across: str = ""
-    up: str = ""
-    kinds: tuple[str, ...] = ()
+    arrows: tuple[tuple[int | float, int | float, int | float, int | float], ...] = ()
+    x_label: str = ""
+    y_label: str = ""
+    groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """There is at least one point, and all coordinates are finite."""
@@ -111,7 +111,7 @@ class Plane:
 
 
 @dataclass(frozen=True)
-class Bars:
+class BarChart:
     """A bar for each name, or one in each of at most three groups, with its value at its end.
 
     `values` has a row for each group, as have `lows` and `highs`, the 95 % confidence
@@ -124,8 +124,8 @@ class Bars:
     groups: tuple[str, ...] = ()
     lows: Rows = ()
     highs: Rows = ()
-    across: str = ""
-    up: str = ""
+    x_label: str = ""
+    y_label: str = ""
     digits: int = 2
     commas: bool = True
 
@@ -142,7 +142,7 @@ class Bars:
             )
 
 
-Part = Words | Table | Lines | Plane | Bars
+Block = Paragraph | Table | LineChart | ScatterPlot | BarChart
 
 
 def table(
@@ -151,18 +151,32 @@ def table(
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
     *,
-    kind: Kind = "numbers",
     digits: int = 2,
-    after: str = "",
+    operator: str = "",
     commas: bool = True,
-    bare: bool = False,
+    compact: bool = False,
 ) -> Table:
     """A table of a matrix, or of a vector as one row."""
     names = tuple(rows), tuple(columns)
-    return Table(title, _rows(values), *names, kind, digits, after, commas, bare)
+    return Table(title, _rows(values), *names, False, digits, operator, commas, compact)
 
 
-def bars(
+def heatmap(
+    title: str,
+    values: Tensor | Sequence[Sequence[int | float]],
+    rows: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    *,
+    digits: int = 2,
+    operator: str = "",
+    compact: bool = False,
+) -> Table:
+    """A table of attention weights or other shares, coloured from 0 to 1."""
+    shares = table(title, values, rows, columns, digits=digits, operator=operator, compact=compact)
+    return replace(shares, weights=True)
+
+
+def bar_chart(
     title: str,
     names: Sequence[str],
     values: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]],
@@ -170,15 +184,15 @@ def bars(
     *,
     lows: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]] = (),
     highs: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]] = (),
-    across: str = "",
-    up: str = "",
+    x_label: str = "",
+    y_label: str = "",
     digits: int = 2,
     commas: bool = True,
-) -> Bars:
+) -> BarChart:
     """Bars of a vector, or of a matrix with a row for each group."""
     numbers, low, high = map(_rows, (values, lows, highs))
     named = tuple(names), numbers, tuple(groups)
-    return Bars(title, *named, low, high, across, up, digits, commas)
+    return BarChart(title, *named, low, high, x_label, y_label, digits, commas)
 
 
 def _rows(values: Tensor | Sequence[int | float] | Sequence[Sequence[int | float]]) -> Rows:
@@ -194,15 +208,15 @@ def is_drawable(value: int | float | None, *, log: bool = False) -> bool:
     return value is not None and isfinite(value) and not (log and value <= 0)
 
 
-def format_number(value: float, part: Table | Bars) -> str:
+def format_number(value: float, block: Table | BarChart) -> str:
     """A number as text: weights without the leading 0, integers without a decimal point."""
     if isnan(value):
         return "–"
     if not isfinite(value):
         return "∞" if value > 0 else "−∞"
-    if isinstance(part, Table) and part.kind == "weights":
-        return f"{value:.{part.digits}f}".removeprefix("0")
-    numbers = [number for row in part.values for number in row if isfinite(number)]
+    if isinstance(block, Table) and block.weights:
+        return f"{value:.{block.digits}f}".removeprefix("0")
+    numbers = [number for row in block.values for number in row if isfinite(number)]
     integral = all(number == int(number) for number in numbers)
-    comma, digits = "," if part.commas else "", 0 if integral else part.digits
+    comma, digits = "," if block.commas else "", 0 if integral else block.digits
     return f"{value:{comma}.{digits}f}".replace("-", "−")

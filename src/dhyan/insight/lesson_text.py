@@ -8,79 +8,91 @@ from math import isfinite
 from statistics import fmean
 from textwrap import wrap
 
-from dhyan.insight.blocks import Bars, Lines, Part, Plane, Table, Words, format_number
+from dhyan.insight.blocks import (
+    BarChart,
+    Block,
+    LineChart,
+    Paragraph,
+    ScatterPlot,
+    Table,
+    format_number,
+)
 
 WIDTH = 92
 
 
-def as_plain_text(title: str, parts: Iterable[Part], *, width: int = WIDTH) -> str:
+def as_plain_text(title: str, blocks: Iterable[Block], *, width: int = WIDTH) -> str:
     """A title and its parts, with an empty line between any two."""
-    blocks = [title, *("\n".join(_lines(part, width)) for part in parts)]
-    return "\n\n".join(blocks)
+    paragraphs = [title, *("\n".join(_lines(block, width)) for block in blocks)]
+    return "\n\n".join(paragraphs)
 
 
-def _lines(part: Part, width: int) -> Iterator[str]:
-    match part:
-        case Words():
-            yield from wrap(part.text, width) or [""]
+def _lines(block: Block, width: int) -> Iterator[str]:
+    match block:
+        case Paragraph():
+            yield from wrap(block.text, width) or [""]
         case Table():
-            yield from _table(part)
-        case Lines():
-            yield f"{part.title}   {part.up} / {part.across}: {' · '.join(part.places)}"
-            numbers = [[_number(value) for value in curve.values] for curve in part.curves]
-            yield from _rows(numbers, [curve.name for curve in part.curves])
-            if part.broken and part.gaps:
-                yield f"  {part.gaps}"
-        case Plane():
-            yield from _plane(part)
-        case Bars():
-            yield from _bars(part)
+            yield from _table(block)
+        case LineChart():
+            yield f"{block.title}   {block.y_label} / {block.x_label}: {' · '.join(block.x_ticks)}"
+            numbers = [[_number(value) for value in curve.values] for curve in block.curves]
+            yield from _rows(numbers, [curve.name for curve in block.curves])
+            if block.has_gaps and block.gap_note:
+                yield f"  {block.gap_note}"
+        case ScatterPlot():
+            yield from _scatter_plot(block)
+        case BarChart():
+            yield from _bar_chart(block)
 
 
-def _plane(part: Plane) -> Iterator[str]:
-    """Each point with a name; of the others of a kind how many there are, and their mean."""
-    axes = [f"{arrow} {name}" for arrow, name in (("→", part.across), ("↑", part.up)) if name]
-    yield "   ".join([part.title, *axes])
-    for point in part.points:
+def _scatter_plot(block: ScatterPlot) -> Iterator[str]:
+    """Each point with a name; of the others of a group how many there are, and their mean."""
+    axes = [
+        f"{arrow} {name}" for arrow, name in (("→", block.x_label), ("↑", block.y_label)) if name
+    ]
+    yield "   ".join([block.title, *axes])
+    for point in block.points:
         if point.name:
-            yield _point(point.x, point.y, point.name, _kind_name(part, point.kind))
-    for kind in sorted({point.kind for point in part.points if not point.name}):
-        group = [point for point in part.points if not point.name and point.kind == kind]
-        x, y = fmean(point.x for point in group), fmean(point.y for point in group)
-        yield _point(x, y, f"x̄, n = {len(group)}", _kind_name(part, kind))
+            yield _point(point.x, point.y, point.name, _group_name(block, point.group))
+    for group in sorted({point.group for point in block.points if not point.name}):
+        points = [point for point in block.points if not point.name and point.group == group]
+        x, y = fmean(point.x for point in points), fmean(point.y for point in points)
+        yield _point(x, y, f"x̄, n = {len(points)}", _group_name(block, group))
 
 
 def _point(x: int | float, y: int | float, *names: str) -> str:
     return f"  ({x:8.3f}, {y:8.3f})  {' · '.join(filter(None, names))}"
 
 
-def _kind_name(part: Plane, kind: int) -> str:
-    return part.kinds[kind] if kind < len(part.kinds) else ""
+def _group_name(block: ScatterPlot, group: int) -> str:
+    return block.groups[group] if group < len(block.groups) else ""
 
 
-def _table(part: Table) -> Iterator[str]:
-    yield f"{part.title}   | {' · '.join(part.columns)}" if part.columns else part.title
+def _table(block: Table) -> Iterator[str]:
+    yield f"{block.title}   | {' · '.join(block.columns)}" if block.columns else block.title
     yield from _rows(
-        [[format_number(value, part) for value in row] for row in part.values], part.rows
+        [[format_number(value, block) for value in row] for row in block.values], block.rows
     )
 
 
-def _bars(part: Bars) -> Iterator[str]:
+def _bar_chart(block: BarChart) -> Iterator[str]:
     """The values of each name, group by group, with their confidence intervals."""
-    across = [f"→ {part.across}"] if part.across else []
-    yield "   ".join([part.title, *across, *([f"| {' · '.join(part.groups)}"] * bool(part.groups))])
-    numbers = [[format_number(value, part) for value in row] for row in part.values]
-    if part.lows and part.highs:
+    x_label = [f"→ {block.x_label}"] if block.x_label else []
+    yield "   ".join(
+        [block.title, *x_label, *([f"| {' · '.join(block.groups)}"] * bool(block.groups))]
+    )
+    numbers = [[format_number(value, block) for value in row] for row in block.values]
+    if block.lows and block.highs:
         numbers = [
             [
-                f"{number} [{format_number(low, part)}, {format_number(high, part)}]"
+                f"{number} [{format_number(low, block)}, {format_number(high, block)}]"
                 if isfinite(low + high)
                 else number
                 for number, low, high in zip(*rows, strict=True)
             ]
-            for rows in zip(numbers, part.lows, part.highs, strict=True)
+            for rows in zip(numbers, block.lows, block.highs, strict=True)
         ]
-    yield from _rows(list(zip(*numbers, strict=True)), part.names)
+    yield from _rows(list(zip(*numbers, strict=True)), block.names)
 
 
 def _rows(numbers: Sequence[Sequence[str]], names: Sequence[str]) -> Iterator[str]:

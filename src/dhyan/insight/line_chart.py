@@ -27,13 +27,13 @@ LineLabel = tuple[str, tuple[float, float], dict[str, Any]]
 """The name of a line, its last point, and its style."""
 
 
-def curves(
-    systems: Sequence[Curve], places: Sequence[str], *, title: str, across: str, up: str
+def line_chart(
+    systems: Sequence[Curve], x_ticks: Sequence[str], *, title: str, x_label: str, y_label: str
 ) -> Figure:
     """Curves over a categorical axis, each with its name at its end rather than in a legend."""
     if not systems or not any(value is not None for system in systems for value in system.values):
         raise UserError("there is nothing to draw: give at least one system with one value")
-    texts = [title, across, up, *places, *(system.name for system in systems)]
+    texts = [title, x_label, y_label, *x_ticks, *(system.name for system in systems)]
     fonts = families("".join(texts))
     labels = dict(zip(texts, drawable(texts, fonts), strict=True))
     with settings():
@@ -44,13 +44,13 @@ def curves(
         height = TOP + high + BELOW
         figure = Figure(figsize=(width / POINTS, height / POINTS), dpi=DOTS, facecolor="white")
         axes = figure.add_axes((LEFT / width, BELOW / height, WIDE / width, high / height))
-        drawing = Drawing(axes, font, LIGHT, WIDE, high)
-        drawing.frame(
-            [labels[place] for place in places],
-            across=labels[across],
-            up=labels[up],
+        chart = ChartAxes(axes, font, LIGHT, WIDE, high)
+        chart.frame(
+            [labels[tick] for tick in x_ticks],
+            x_label=labels[x_label],
+            y_label=labels[y_label],
         )
-        drawing.fill(systems, names)
+        chart.fill(systems, names)
         figure.text(
             12 / width,
             1 - 20 / height,
@@ -61,7 +61,7 @@ def curves(
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ChartAxes:
     """The axes of a line chart, with their size in points."""
 
     axes: Axes
@@ -79,8 +79,8 @@ class Drawing:
         ends = [self._end(system) for system in systems]
         self._label(list(zip(names, ends, styles, strict=True)))
 
-    def frame(self, places: Sequence[str], *, across: str, up: str) -> None:
-        """Axis labels, ticks for every place, and horizontal grid lines."""
+    def frame(self, x_ticks: Sequence[str], *, x_label: str, y_label: str) -> None:
+        """Axis labels, the ticks, and horizontal grid lines."""
         axes, theme = self.axes, self.theme
         small: dict[str, Any] = {
             "family": self.font.families,
@@ -89,17 +89,17 @@ class Drawing:
             "parse_math": False,
         }
         axes.set(facecolor=theme.paper, yscale="log" if self.log else "linear")
-        wide = replace(self.font, size=SMALL + 1).widest(places) + 4 if places else 0.0
-        every = max(ceil(wide * len(places) / self.wide), 1)
-        axes.set_xticks(range(0, len(places), every), places[::every], **small)
-        axes.set_xlim(-0.3, max(len(places) - 1, 0) + 0.3)
+        wide = replace(self.font, size=SMALL + 1).widest(x_ticks) + 4 if x_ticks else 0.0
+        every = max(ceil(wide * len(x_ticks) / self.wide), 1)
+        axes.set_xticks(range(0, len(x_ticks), every), x_ticks[::every], **small)
+        axes.set_xlim(-0.3, max(len(x_ticks) - 1, 0) + 0.3)
         axes.tick_params(which="both", length=0, labelcolor=theme.grey, labelsize=SMALL + 1)
         axes.grid(axis="y", color=theme.hairline, linewidth=0.7)
         axes.set_axisbelow(True)
         for side, spine in axes.spines.items():
             spine.set(visible=side == "bottom", color=theme.grey, linewidth=0.7)
-        axes.set_xlabel(across, **{**small, "size": LABEL}, labelpad=6)
-        axes.text(0, 1.015, up, transform=axes.transAxes, **{**small, "size": LABEL})
+        axes.set_xlabel(x_label, **{**small, "size": LABEL}, labelpad=6)
+        axes.text(0, 1.015, y_label, transform=axes.transAxes, **{**small, "size": LABEL})
 
     def _end(self, curve: Curve) -> tuple[float, float]:
         """The last point of a curve; the corner of the axes if it has none."""

@@ -7,53 +7,53 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from dhyan.insight.blocks import Plane
+from dhyan.insight.blocks import ScatterPlot
 from dhyan.insight.fonts import shorten
 from dhyan.insight.heatmap import PAD, SMALL
 from dhyan.insight.line_chart import LEFT
-from dhyan.insight.page_layout import CAPTION, Block, FigureStyle, Page, legend
+from dhyan.insight.page_layout import CAPTION, Canvas, FigureStyle, SizedBlock, legend
 
 # Lengths are in points, 72 to the inch; within the square they rise from its lower left.
 PLANE, TICKS = 210.0, 14.0
 FAINT = 0.45
 MARKERS = (("o", 5.0), ("s", 4.6), ("^", 5.6), ("D", 4.2), ("v", 5.6), ("P", 5.8), ("X", 5.6))
 DOT, NEAR, FAR = 3.0, 5.5, (12.0, 22.0, 34.0)  # half a marker; from a point to its label
-ABOVE, UNDER = 0.95, 0.3  # how far font reach over and under their line, in their size
+ABOVE, UNDER = 0.95, 0.3  # how far letters reach over and under their line, in their size
 
 Spot = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, bottom, right, top."""
 
 
-def scatter_plot(part: Plane, style: FigureStyle) -> Block:
-    """Points with labels and arrows on a square, with a legend of their kinds below."""
-    xs = [point.x for point in part.points] + [at for a, _, b, _ in part.moves for at in (a, b)]
-    ys = [point.y for point in part.points] + [at for _, a, _, b in part.moves for at in (a, b)]
+def scatter_plot_block(block: ScatterPlot, style: FigureStyle) -> SizedBlock:
+    """Points with labels and arrows on a square, with a legend of their groups below."""
+    xs = [point.x for point in block.points] + [at for a, _, b, _ in block.arrows for at in (a, b)]
+    ys = [point.y for point in block.points] + [at for _, a, _, b in block.arrows for at in (a, b)]
     side = 1.25 * max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
     left, low = ((min(some) + max(some) - side) / 2 for some in (xs, ys))
-    named = [(_marker(kind, style), name) for kind, name in enumerate(part.kinds) if name]
+    named = [(_marker(group, style), name) for group, name in enumerate(block.groups) if name]
     entries = legend(named, style, LEFT + PLANE)
-    top = CAPTION + (CAPTION if part.up else 6)
+    top = CAPTION + (CAPTION if block.y_label else 6)
     under = top + PLANE + TICKS
 
-    def draw(page: Page, x: float, y: float) -> None:
-        style.caption(page, x, y, part.title)
-        axes = page.inset(x + LEFT, y + top, PLANE, PLANE)
+    def draw(canvas: Canvas, x: float, y: float) -> None:
+        style.caption(canvas, x, y, block.title)
+        axes = canvas.inset(x + LEFT, y + top, PLANE, PLANE)
         axes.set(xlim=(left, left + side), ylim=(low, low + side))
         _frame(axes, style)
-        _fill(axes, part, style)
-        _label(axes, part, style, side / PLANE)
+        _fill(axes, block, style)
+        _label(axes, block, style, side / PLANE)
         grey = style.theme.grey
-        if part.up:
-            page.text(x + LEFT, y + top - PAD, style.texts[part.up], style.font, grey)
-        if part.across:
-            middle, across = x + LEFT + PLANE / 2, style.texts[part.across]
-            page.text(middle, y + under + 12, across, style.font, grey, ha="center")
-        entries.draw(page, x, y + under + CAPTION * bool(part.across) + PAD)
+        if block.y_label:
+            canvas.text(x + LEFT, y + top - PAD, style.texts[block.y_label], style.font, grey)
+        if block.x_label:
+            middle, label = x + LEFT + PLANE / 2, style.texts[block.x_label]
+            canvas.text(middle, y + under + 12, label, style.font, grey, ha="center")
+        entries.draw(canvas, x, y + under + CAPTION * bool(block.x_label) + PAD)
 
-    wide = max(style.font.measure(style.texts[part.title]), LEFT + PLANE + PAD, entries.width)
-    high = under + CAPTION * bool(part.across) + (PAD + entries.height if entries.height else 0)
-    return Block(wide, high, draw)
+    wide = max(style.font.measure(style.texts[block.title]), LEFT + PLANE + PAD, entries.width)
+    high = under + CAPTION * bool(block.x_label) + (PAD + entries.height if entries.height else 0)
+    return SizedBlock(wide, high, draw)
 
 
 def place_labels(
@@ -116,23 +116,23 @@ def _frame(axes: Axes, style: FigureStyle) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _fill(axes: Axes, part: Plane, style: FigureStyle) -> None:
-    for x0, y0, x1, y1 in part.moves:
-        arrow = {"arrowstyle": "->", "color": style.theme.grey, "linewidth": 1.1, "shrinkB": 4}
-        axes.annotate("", (x1, y1), (x0, y0), arrowprops=arrow)
-    for point in part.points:
+def _fill(axes: Axes, block: ScatterPlot, style: FigureStyle) -> None:
+    for x0, y0, x1, y1 in block.arrows:
+        properties = {"arrowstyle": "->", "color": style.theme.grey, "linewidth": 1.1, "shrinkB": 4}
+        axes.annotate("", (x1, y1), (x0, y0), arrowprops=properties)
+    for point in block.points:
         alpha = FAINT if point.faint else 1.0
-        axes.plot([point.x], [point.y], **_marker(point.kind, style), alpha=alpha, clip_on=False)
+        axes.plot([point.x], [point.y], **_marker(point.group, style), alpha=alpha, clip_on=False)
 
 
-def _marker(kind: int, style: FigureStyle) -> dict[str, Any]:
-    """The colour and, for the colour-blind, the shape of a kind of points."""
-    marker, size = MARKERS[kind % len(MARKERS)]
-    colour = style.theme.lines[kind % len(style.theme.lines)]
+def _marker(group: int, style: FigureStyle) -> dict[str, Any]:
+    """The colour and, for the colour-blind, the shape of a group of points."""
+    marker, size = MARKERS[group % len(MARKERS)]
+    colour = style.theme.lines[group % len(style.theme.lines)]
     return {"color": colour, "marker": marker, "markersize": size, "linestyle": "none", "mew": 0}
 
 
-def _label(axes: Axes, part: Plane, style: FigureStyle, step: float) -> None:
+def _label(axes: Axes, block: ScatterPlot, style: FigureStyle, step: float) -> None:
     """Labels beside their points, or at the end of a leader line; those of faint points last."""
     (left, _), (low, _) = axes.get_xlim(), axes.get_ylim()
 
@@ -140,13 +140,13 @@ def _label(axes: Axes, part: Plane, style: FigureStyle, step: float) -> None:
         return (x - left) / step, (y - low) / step
 
     font, theme = style.font, style.theme
-    dots = [_box(*at(point.x, point.y), 2 * DOT, 2 * DOT) for point in part.points]
+    dots = [_box(*at(point.x, point.y), 2 * DOT, 2 * DOT) for point in block.points]
     paths = [
         _box(*spot, DOT, DOT)
-        for move in part.moves
-        for spot in _along(at(*move[:2]), at(*move[2:]))
+        for arrow in block.arrows
+        for spot in _along(at(*arrow[:2]), at(*arrow[2:]))
     ]
-    named = sorted((point for point in part.points if point.name), key=lambda point: point.faint)
+    named = sorted((point for point in block.points if point.name), key=lambda point: point.faint)
     names = [shorten(style.texts[point.name], PLANE - 4 * NEAR, font.measure) for point in named]
     sizes = [(font.measure(name), (ABOVE + UNDER) * font.size) for name in names]
     spots = [at(point.x, point.y) for point in named]

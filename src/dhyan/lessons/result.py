@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dhyan.insight.blocks import Part, Words
+from dhyan.insight.blocks import Block, Paragraph
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.provenance import Provenance
 
@@ -17,7 +17,7 @@ class Page:
     """A title, and blocks (sentences, tables, curves) in reading order."""
 
     title: str
-    blocks: tuple[Part, ...]
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class LessonResult(ABC):
             commit=source.commit,
             command=source.command,
         )
-        return Page(page.title, (*page.blocks, Words(line)))
+        return Page(page.title, (*page.blocks, Paragraph(line)))
 
     def text(self, lang: str = "en") -> str:
         """The page as plain lines."""

@@ -77,10 +77,10 @@ def test_with_three_words_another_may_end_farther():
 
 
 def test_the_plane_shows_both_moves():
-    from dhyan.insight.blocks import Plane
+    from dhyan.insight.blocks import ScatterPlot
 
-    (plane,) = (part for part in gravity().render().blocks if isinstance(part, Plane))
-    assert [move[:2] for move in plane.moves] == [(9, 3), (9, 3)]
+    (plane,) = (part for part in gravity().render().blocks if isinstance(part, ScatterPlot))
+    assert [arrow[:2] for arrow in plane.arrows] == [(9, 3), (9, 3)]
 
 
 def test_in_more_dimensions_there_is_no_plane_but_there_are_distances():

@@ -9,7 +9,7 @@ import torch
 from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.data.primer import generate_sentences
-from dhyan.insight.blocks import Plane
+from dhyan.insight.blocks import ScatterPlot
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.self_attention.gravity import MODEL_OTHER, MODEL_SENTENCE, gravity
 from dhyan.lessons.self_attention.gravity_layers import (
@@ -85,10 +85,10 @@ def test_both_paths_start_at_the_same_point(measured):
     assert len(measured.word_coordinates) == len(measured.word_senses) > 0
     assert [name for name, _ in measured.cues] == ["withdrew", "money", "photographed", "crocodile"]
     plane = measured.parts("bank", Text("en"))[0]
-    assert isinstance(plane, Plane)
-    assert len(plane.moves) == 4
-    assert plane.moves[0][:2] == pytest.approx(plane.moves[2][:2])
-    assert plane.kinds == ("बैंक", "किनारा", "embedding")
+    assert isinstance(plane, ScatterPlot)
+    assert len(plane.arrows) == 4
+    assert plane.arrows[0][:2] == pytest.approx(plane.arrows[2][:2])
+    assert plane.groups == ("बैंक", "किनारा", "embedding")
 
 
 def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(measured):

@@ -8,6 +8,7 @@ from dhyan.attention import MultiHeadAttention
 from dhyan.data.primer import generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
+from dhyan.insight.blocks import Table
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
 from dhyan.lessons.transformer_blocks.multi_head import multi_head
 from dhyan.models.build import build_model
@@ -155,7 +156,7 @@ def test_many_heads_are_drawn_small_and_a_chosen_layer_with_numbers():
         page = multi_head("The man", model=translator, layer=layer).render()
         tables = [part for part in page.blocks if getattr(part, "title", "").startswith("layer")]
         assert len(tables) == count
-        assert all(part.bare == (layer == 0) for part in tables)
+        assert all(part.compact == (layer == 0) for part in tables)
         assert tables[-1].title == ("layer 3, head 2" if layer == 0 else "layer 2, head 2")
 
 
@@ -176,7 +177,7 @@ def test_the_snapshot_has_the_heads():
     assert result.sentences >= 100
     assert result.provenance is not None
     [chosen] = [multi_head(model="snapshot", layer=2)]
-    tables = [part for part in chosen.render().blocks if hasattr(part, "bare") and part.bare]
+    tables = [part for part in chosen.render().blocks if isinstance(part, Table) and part.compact]
     assert [part.title for part in tables] == [f"layer 2, head {at}" for at in range(1, count + 1)]
     assert (
         multi_head("The man saw the astronomer with a telescope.", model="snapshot").words

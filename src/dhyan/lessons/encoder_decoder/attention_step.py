@@ -11,7 +11,7 @@ from torch import Tensor
 from dhyan.attention import Attention, SingleHeadAttention
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Table, Words, table
+from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.insight.decoder_steps import decoder_steps, score_name
 from dhyan.insight.explain import cross_maps, explain_translation, target_ids
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
@@ -111,7 +111,7 @@ class AttentionStep(LessonResult):
             f"{FORMULAS[self.score_function].format(s=self.query_name)}, α = softmax(e){window}"
         )
         word = self.target[self.step - 1]
-        head = Words(
+        head = Paragraph(
             text(
                 "attention_step.model_says_step_state",
                 translation=self.translation,
@@ -126,9 +126,9 @@ class AttentionStep(LessonResult):
         title = text("attention_step.look_trained_model")
         return Page(title, (head, *self._query_blocks(text), *self._weight_blocks(text)))
 
-    def _query_blocks(self, text: Text) -> list[Part]:
+    def _query_blocks(self, text: Text) -> list[Block]:
         """The query, the states and what the score computes of them."""
-        parts: list[Part] = [_first_numbers(text, self.query_name, self.query)]
+        parts: list[Block] = [_first_numbers(text, self.query_name, self.query)]
         if self.projected is not None:
             parts.append(_first_numbers(text, f"W {self.query_name} + b", self.projected))
         parts.append(_first_numbers(text, "h_j", self.states, self.words))
@@ -140,21 +140,18 @@ class AttentionStep(LessonResult):
             parts.append(_first_numbers(text, "v", self.energy))
         return parts
 
-    def _weight_blocks(self, text: Text) -> list[Part]:
+    def _weight_blocks(self, text: Text) -> list[Block]:
         """Scores, weights and context."""
-        parts: list[Part] = [_column("e_j", self.scores, self.words)]
+        parts: list[Block] = [_column("e_j", self.scores, self.words)]
         if (self.visibility < 1).any():
             visibility = self.visibility.unsqueeze(1)
-            parts.append(
-                table(text("attention_step.seen_2"), visibility, self.words, kind="weights")
-            )
+            parts.append(heatmap(text("attention_step.seen_2"), visibility, self.words))
         parts += [
-            table(
+            heatmap(
                 "α_j",
                 torch.stack([self.weights, self.explain_weights], dim=1),
                 self.words,
                 (text("attention_step.hand"), "dhyan.explain"),
-                kind="weights",
                 digits=3,
             ),
             _first_numbers(text, f"c_{self.step}", self.context),

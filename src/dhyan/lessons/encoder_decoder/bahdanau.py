@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.attention import AdditiveScore, SingleHeadAttention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.attention_step import (
@@ -157,7 +157,7 @@ class Bahdanau(LessonResult):
         return Page(
             text("bahdanau.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "bahdanau.step_state_before_s",
                         step=self.step,
@@ -171,18 +171,18 @@ class Bahdanau(LessonResult):
                         total=w + b + v,
                     )
                 ),
-                table(f"[s_{self.step - 1}; h_j]", self.rows, self.words, after="·"),
-                table("W", self.w, after="+"),
+                table(f"[s_{self.step - 1}; h_j]", self.rows, self.words, operator="·"),
+                table("W", self.w, operator="+"),
                 table("b", self.b),
-                table("tanh", self.inner, self.words, digits=3, after="·"),
-                table("v", self.v.unsqueeze(1), after="="),
-                table("e", self.scores.unsqueeze(1), digits=3, after="→"),
-                table("α", self.weights.unsqueeze(1), kind="weights", digits=3),
+                table("tanh", self.inner, self.words, digits=3, operator="·"),
+                table("v", self.v.unsqueeze(1), operator="="),
+                table("e", self.scores.unsqueeze(1), digits=3, operator="→"),
+                heatmap("α", self.weights.unsqueeze(1), digits=3),
                 table(f"c_{self.step} = Σ_j α_j h_j", self.context, digits=3),
-                Words(text("bahdanau.w_s_h_j", max_difference=self.max_difference, same=same)),
+                Paragraph(text("bahdanau.w_s_h_j", max_difference=self.max_difference, same=same)),
                 table("W_s s + b", self.queries, steps),
                 table("W_h h_j", self.keys, self.words),
-                table(text("bahdanau.step"), self.all_weights, steps, self.words, kind="weights"),
+                heatmap(text("bahdanau.step"), self.all_weights, steps, self.words),
             ),
         )
 

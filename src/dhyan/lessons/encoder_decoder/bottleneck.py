@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Style, Words, table
+from dhyan.insight.blocks import Curve, LineChart, Paragraph, Style, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
@@ -104,8 +104,8 @@ class Bottleneck(LessonResult):
         return Page(
             text("bottleneck.title"),
             (
-                Words(text("bottleneck.without_attention_dashed_decoder", report=self.report)),
-                Lines(
+                Paragraph(text("bottleneck.without_attention_dashed_decoder", report=self.report)),
+                LineChart(
                     text("bottleneck.bleu_length_source"),
                     lines,
                     self.length_labels,
@@ -122,7 +122,7 @@ class Bottleneck(LessonResult):
                     (f"≤ {self.up_to}", f"> {self.over}", "%"),
                     digits=1,
                 ),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
             ),
         )
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
@@ -59,7 +59,7 @@ class ContextVector(LessonResult):
         return Page(
             text("context_vector.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "context_vector.say_i_th_word",
                         width=width,
@@ -68,20 +68,19 @@ class ContextVector(LessonResult):
                         total=steps * source_length,
                     )
                 ),
-                table("α", self.weights, self.target, self.words, kind="weights", after="·"),
-                table("h", self.states, self.words, after="="),
+                heatmap("α", self.weights, self.target, self.words, operator="·"),
+                table("h", self.states, self.words, operator="="),
                 table("c", self.contexts, self.target),
-                Words(text("context_vector.without_attention_step_told")),
+                Paragraph(text("context_vector.without_attention_step_told")),
                 table(text("context_vector.without_c"), self.without, self.target, narrow),
                 table(text("context_vector.c"), self.inputs, self.target, narrow + ("c",) * width),
-                Words(text("context_vector.same_sentence_under_self")),
-                table(
+                Paragraph(text("context_vector.same_sentence_under_self")),
+                heatmap(
                     "softmax(h hᵀ)",
                     self.self_weights,
                     self.words,
                     self.words,
-                    kind="weights",
-                    after="→",
+                    operator="→",
                 ),
                 table("softmax(h hᵀ) h", self.self_contexts, self.words),
             ),

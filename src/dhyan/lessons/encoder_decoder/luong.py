@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.attention_step import (
@@ -56,7 +56,7 @@ class Luong(LessonResult):
         return Page(
             text("luong.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "luong.luong_decoder_steps_first",
                         i=i,
@@ -67,12 +67,12 @@ class Luong(LessonResult):
                 table(f"s_{i}", self.decoder[i - 1]),
                 table("h_j", self.states, self.words),
                 table(text("luong.w_h_j_general"), self.mapped, self.words),
-                table("e", self.scores, SCORES, self.words, digits=3, after="→"),
-                table("α", self.weights, SCORES, self.words, kind="weights", digits=3),
-                Words(text("luong.c_j_j_h", i=i, wide=wide, joint=joint)),
-                table(f"[c_{i}; s_{i}]", self.joined, SCORES, after="→"),
+                table("e", self.scores, SCORES, self.words, digits=3, operator="→"),
+                heatmap("α", self.weights, SCORES, self.words, digits=3),
+                Paragraph(text("luong.c_j_j_h", i=i, wide=wide, joint=joint)),
+                table(f"[c_{i}; s_{i}]", self.joined, SCORES, operator="→"),
                 table(f"s̃_{i}", self.attentional, SCORES, digits=3),
-                table(text("luong.step_dot"), self.all_weights, steps, self.words, kind="weights"),
+                heatmap(text("luong.step_dot"), self.all_weights, steps, self.words),
             ),
         )
 

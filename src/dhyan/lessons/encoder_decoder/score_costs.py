@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.provenance import Machine, this_machine
 from dhyan.lessons.result import LessonResult, Page
@@ -93,7 +93,7 @@ class ScoreCosts(LessonResult):
         return Page(
             text("score_costs.title"),
             (
-                Words(head),
+                Paragraph(head),
                 table(
                     text("score_costs.parameters_width"),
                     [self.parameters_counted[name] for name in names],
@@ -106,7 +106,7 @@ class ScoreCosts(LessonResult):
                     names,
                     columns,
                 ),
-                Lines(
+                LineChart(
                     text(
                         "score_costs.time_looks_after_other", target=self.target, batch=self.batch
                     ),
@@ -115,7 +115,7 @@ class ScoreCosts(LessonResult):
                     text("score_costs.width"),
                     text("score_costs.milliseconds"),
                 ),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
             ),
         )
 

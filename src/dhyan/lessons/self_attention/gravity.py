@@ -14,7 +14,7 @@ from dhyan.batch import Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Plane, Point, Words, table
+from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, table
 from dhyan.insight.parse_matrix import parse_vector
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
@@ -66,21 +66,23 @@ class EncoderStatePull(LessonResult):
             text("gravity.two_sentences_trained_model", word=self.word),
             (
                 *(
-                    Words(f"{number}. {sentence}" + (f" → {translation}" if translation else ""))
+                    Paragraph(
+                        f"{number}. {sentence}" + (f" → {translation}" if translation else "")
+                    )
                     for number, (sentence, translation) in enumerate(translated, 1)
                 ),
-                Words(f"{self._apart(text)} {self._nearer(text)}".strip()),
+                Paragraph(f"{self._apart(text)} {self._nearer(text)}".strip()),
                 *(self.by_layer.parts(self.word, text) if self.by_layer else self._plane(text)),
             ),
         )
 
-    def _plane(self, text: Text) -> tuple[Part, ...]:
+    def _plane(self, text: Text) -> tuple[Block, ...]:
         """States after the last layer, and the distances between those of shared words."""
         first, second = (round(100 * float(share)) for share in self.explained)
         points = self._points()
         here, there = points[0], points[1]
         return (
-            Plane(
+            ScatterPlot(
                 text("gravity.encoder_states_axes_explain", first=first, second=second),
                 tuple(points),
                 ((here.x, here.y, there.x, there.y),) if there.name else (),
@@ -96,11 +98,11 @@ class EncoderStatePull(LessonResult):
             (other_word, 1) for other_word in self.other_words
         ]
         points = [
-            Point(name, x, y, faint=name != self.word, kind=side)
+            Point(name, x, y, faint=name != self.word, group=side)
             for (name, side), (x, y) in zip(named, self.coordinates.tolist(), strict=True)
         ]
         here, there = (
-            next(point for point in points if (point.name, point.kind) == (self.word, side))
+            next(point for point in points if (point.name, point.group) == (self.word, side))
             for side in (0, 1)
         )
         extent = float((self.coordinates.amax(0) - self.coordinates.amin(0)).max())
@@ -111,7 +113,7 @@ class EncoderStatePull(LessonResult):
         ]
         return word_points + [point for point in points if point.name not in self.shared]
 
-    def _cues(self, text: Text) -> tuple[Part, ...]:
+    def _cues(self, text: Text) -> tuple[Block, ...]:
         if self.cue_distances is None:
             return ()
         return (
@@ -282,10 +284,10 @@ class Gravity(LessonResult):
         return Page(
             text("gravity.title"),
             (
-                Words(" ".join(self._pulled(text, pull) for pull in (self.first, self.second))),
+                Paragraph(" ".join(self._pulled(text, pull) for pull in (self.first, self.second))),
                 *self._plane(text),
                 self._table(text),
-                *((Words(remark),) if remark else ()),
+                *((Paragraph(remark),) if remark else ()),
             ),
         )
 
@@ -310,7 +312,7 @@ class Gravity(LessonResult):
             far=far,
         )
 
-    def _plane(self, text: Text) -> tuple[Part, ...]:
+    def _plane(self, text: Text) -> tuple[Block, ...]:
         if len(self.first.before) != 2:
             return ()
         x, y = self.first.before.tolist()
@@ -320,14 +322,14 @@ class Gravity(LessonResult):
             for side, pull in enumerate((self.first, self.second))
         ]
         return (
-            Plane(
+            ScatterPlot(
                 text("gravity.pulled", word=self.word),
-                (*fixed, Point(self.word, x, y, faint=True, kind=6), *moved),
+                (*fixed, Point(self.word, x, y, faint=True, group=6), *moved),
                 tuple((x, y, point.x, point.y) for point in moved),
             ),
         )
 
-    def _table(self, text: Text) -> Part:
+    def _table(self, text: Text) -> Block:
         both = (self.first, self.second)
         before, after = (
             torch.cat([getattr(pull, far) for pull in both]) for far in ("far_before", "far_after")
@@ -455,4 +457,4 @@ def _numbers(values: Float64[Tensor, " N"]) -> str:
 
 def _point(name: str, at: Float64[Tensor, " 2"], color_index: int) -> Point:
     x, y = at.tolist()
-    return Point(name, x, y, kind=color_index)
+    return Point(name, x, y, group=color_index)

@@ -14,7 +14,7 @@ from dhyan.data.primer import SentencePair
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
-from dhyan.insight.blocks import Part, Plane, Point, Words, table
+from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, heatmap
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.trained_model import primer_sentences
 from dhyan.models.transformer import TransformerEncoder
@@ -169,18 +169,18 @@ class LayerDistances:
     cue_coordinates: Float64[Tensor, "K 2"]
     explained: Float64[Tensor, " 2"]
 
-    def parts(self, word: str, text: Text) -> tuple[Part, ...]:
+    def parts(self, word: str, text: Text) -> tuple[Block, ...]:
         """The scatter plot, the tables and the verdict."""
-        return (self._plane(word, text), *self._tables(text), Words(self._verdict(text)))
+        return (self._plane(word, text), *self._tables(text), Paragraph(self._verdict(text)))
 
-    def _plane(self, word: str, text: Text) -> Part:
+    def _plane(self, word: str, text: Text) -> Block:
         first, second = (round(100 * float(share)) for share in self.explained)
         word_points = [
-            Point("", x, y, faint=True, kind=sense)
+            Point("", x, y, faint=True, group=sense)
             for sense, (x, y) in zip(self.word_senses, self.word_coordinates.tolist(), strict=True)
         ]
         cue_points = [
-            Point(name, x, y, kind=sense)
+            Point(name, x, y, group=sense)
             for (name, sense), (x, y) in zip(self.cues, self.cue_coordinates.tolist(), strict=True)
         ]
         moves, named = [], []
@@ -189,33 +189,31 @@ class LayerDistances:
         ):
             moves += [(*start, *end) for start, end in zip(path, path[1:], strict=False)]
             x, y = path[-1]
-            named.append(Point(f"{word} {number + 1}", x, y, kind=sense))
+            named.append(Point(f"{word} {number + 1}", x, y, group=sense))
         x, y = self.paths[:, 0].mean(0).tolist()
-        start_point = Point(word, x, y, kind=len(self.senses))
-        return Plane(
+        start_point = Point(word, x, y, group=len(self.senses))
+        return ScatterPlot(
             text("gravity.layer_layer_axes_explain", word=word, first=first, second=second),
             (*word_points, *cue_points, start_point, *named),
             tuple(moves),
-            kinds=(*self.senses, text("gravity.embedding")),
+            groups=(*self.senses, text("gravity.embedding")),
         )
 
-    def _tables(self, text: Text) -> tuple[Part, Part]:
+    def _tables(self, text: Text) -> tuple[Block, Block]:
         """Shares of the sentences, a row for every layer."""
         rows = [text("gravity.layer", at=at) for at in range(1, len(self.own))]
         return (
-            table(
+            heatmap(
                 text("gravity.share_nearer_before"),
                 torch.stack([self.nearer, self.rest_nearer], dim=1),
                 rows,
                 (text("gravity.cues"), text("gravity.rest")),
-                kind="weights",
             ),
-            table(
+            heatmap(
                 text("gravity.nearer_other_state"),
                 self.own[1:].unsqueeze(1),
                 (),
                 (text("gravity.cues"),),
-                kind="weights",
             ),
         )
 

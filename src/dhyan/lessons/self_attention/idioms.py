@@ -14,7 +14,7 @@ from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.templates import fill_template, templates
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Table, Words, table
+from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.probes import wilson
@@ -235,7 +235,7 @@ class MixerComparison:
     mixers: tuple[MixerScores, ...]
     ladder: tuple[LadderScores, ...]
 
-    def parts(self, text: Text) -> tuple[Part, ...]:
+    def parts(self, text: Text) -> tuple[Block, ...]:
         """Both tables, and the verdict on the notes' claim."""
         shares = [[mixer.seen, mixer.new, mixer.senses] for mixer in self.mixers]
         columns = (text("idioms.seen_idioms"), text("idioms.new_idioms"), text("idioms.new_senses"))
@@ -243,13 +243,12 @@ class MixerComparison:
             [100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder
         ]
         return (
-            Words(text("idioms.learned_q_k_v")),
-            table(
+            Paragraph(text("idioms.learned_q_k_v")),
+            heatmap(
                 "",
                 shares,
                 [text(f"idioms.mixer_{MIXER_KEYS[mixer.name]}") for mixer in self.mixers],
                 columns,
-                kind="weights",
                 digits=3,
             ),
             table(
@@ -259,7 +258,7 @@ class MixerComparison:
                 (text("idioms.idioms"), text("idioms.senses")),
                 digits=1,
             ),
-            Words(self.verdict(text)),
+            Paragraph(self.verdict(text)),
         )
 
     def verdict(self, text: Text) -> str:
@@ -365,8 +364,8 @@ class Idioms(LessonResult):
         return Page(
             text("idioms.title"),
             (
-                *(Words(_describe(example, text)) for example in self.examples),
-                Words(self._understood(text)),
+                *(Paragraph(_describe(example, text)) for example in self.examples),
+                Paragraph(self._understood(text)),
                 *self._shares(text),
                 *self._fresh(text),
                 *(self.mixer_comparison.parts(text) if self.mixer_comparison else ()),
@@ -391,7 +390,7 @@ class Idioms(LessonResult):
         parts = (self.primer_counts[:half], self.primer_counts[half:])
         return tuple(_table("", part, text) for part in parts if part)
 
-    def _fresh(self, text: Text) -> tuple[Part, ...]:
+    def _fresh(self, text: Text) -> tuple[Block, ...]:
         """The counts in held-out frames."""
         if not self.new_frame_counts:
             return ()
@@ -410,7 +409,7 @@ class Idioms(LessonResult):
             verdict += text("idioms.hangs_little_frames_training")
         else:
             verdict += text("idioms.hang_frames_training")
-        return Words(verdict), _table(text("idioms.new_frames"), self.new_frame_counts, text)
+        return Paragraph(verdict), _table(text("idioms.new_frames"), self.new_frame_counts, text)
 
 
 def idioms(

@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.attention import parameter_free_attention
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -51,24 +51,22 @@ class ParameterFree(LessonResult):
         return Page(
             text("parameter_free.title"),
             (
-                Words(text("parameter_free.much_word_goes_another")),
+                Paragraph(text("parameter_free.much_word_goes_another")),
                 table("X", self.vectors, names),
-                table("X Xᵀ", self.scores, names, names, after="→"),
+                table("X Xᵀ", self.scores, names, names, operator="→"),
                 table("(X Xᵀ) X", self.without_softmax, names, digits=3),
-                Words(
+                Paragraph(
                     text(
                         "parameter_free.softmax_makes_row_sum",
                         shapes=self.shapes,
                         parameters=self.parameters,
                     )
                 ),
-                table(
-                    "softmax(X Xᵀ)", self.weights, names, names, kind="weights", digits=3, after="→"
-                ),
+                heatmap("softmax(X Xᵀ)", self.weights, names, names, digits=3, operator="→"),
                 table("softmax(X Xᵀ) X", self.outputs, names, digits=3),
-                Words(text("parameter_free.time_more_words")),
+                Paragraph(text("parameter_free.time_more_words")),
                 table(text("parameter_free.microseconds"), micro, methods, columns, digits=0),
-                Words(self._timed(text)),
+                Paragraph(self._timed(text)),
             ),
         )
 

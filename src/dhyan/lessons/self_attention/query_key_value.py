@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
@@ -143,7 +143,7 @@ class QueryKeyValue(LessonResult):
         return Page(
             text("query_key_value.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "query_key_value.dictionary_gives_value_key",
                         key=key,
@@ -152,31 +152,32 @@ class QueryKeyValue(LessonResult):
                         sharpest=sharp[-1],
                     )
                 ),
-                table(
+                heatmap(
                     text("query_key_value.weights_sharpness"),
                     self.weights,
                     sharp,
                     self.keys,
-                    kind="weights",
                     digits=4,
-                    after="→",
+                    operator="→",
                 ),
                 table(f"d[{key}]", self.answers.unsqueeze(1), digits=4),
-                Words(self._describe_directions(text)),
-                table(text("query_key_value.vectors"), self.transformed, VECTOR_NAMES, after="→"),
+                Paragraph(self._describe_directions(text)),
+                table(
+                    text("query_key_value.vectors"), self.transformed, VECTOR_NAMES, operator="→"
+                ),
                 table(text("query_key_value.length"), self.lengths.unsqueeze(1)),
                 table(text("query_key_value.degrees_x"), self.degrees.unsqueeze(1)),
                 *self._learned(text),
             ),
         )
 
-    def _learned(self, text: Text) -> tuple[Part, ...]:
+    def _learned(self, text: Text) -> tuple[Block, ...]:
         if not self.retrieval:
             return ()
         names = [run.projections for run in self.retrieval]
         right = [[100 * run.share] for run in self.retrieval]
         return (
-            Words(self._separated(text)),
+            Paragraph(self._separated(text)),
             table(text("query_key_value.right"), right, names, digits=1),
             table(text("query_key_value.loss"), [[run.loss] for run in self.retrieval], digits=3),
         )

@@ -19,7 +19,7 @@ from dhyan.data.store import Examples
 from dhyan.data.synthetic import reverse_pairs
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.kernels.backend import reference_kernels
 from dhyan.lessons.argument_parsing import parse_int, parse_ints
@@ -288,23 +288,22 @@ class ScaledDotProduct(LessonResult):
         return Page(
             text("scaled_dot_product.title"),
             (
-                Words(self._spreads(text)),
+                Paragraph(self._spreads(text)),
                 self._variances(text),
-                table(
+                heatmap(
                     text("scaled_dot_product.softmax_pair"),
                     self.softmaxed,
                     names,
-                    kind="weights",
                     digits=4,
                 ),
-                Words(self._divided(text)),
+                Paragraph(self._divided(text)),
                 *self._training(text),
             ),
         )
 
-    def _variances(self, text: Text) -> Lines:
+    def _variances(self, text: Text) -> LineChart:
         raw, scaled = self.spread.variances.tolist()
-        return Lines(
+        return LineChart(
             text("scaled_dot_product.variance_scores_width"),
             (Curve("q·k", raw), Curve("q·k/√dk", scaled)),
             tuple(map(str, self.spread.widths)),
@@ -351,7 +350,7 @@ class ScaledDotProduct(LessonResult):
             value=value,
         )
 
-    def _training(self, text: Text) -> tuple[Part, ...]:
+    def _training(self, text: Text) -> tuple[Block, ...]:
         runs = self.runs
         if not runs:
             return ()
@@ -376,12 +375,12 @@ class ScaledDotProduct(LessonResult):
             text("scaled_dot_product.high_gradient"): [run.most for run in runs],
         }
         return (
-            Words(self._claims(text)),
+            Paragraph(self._claims(text)),
             *(
-                Lines(title, tuple(map(Curve, names, self._of(which))), steps, step, up)
+                LineChart(title, tuple(map(Curve, names, self._of(which))), steps, step, up)
                 for which, (title, up) in charts.items()
             ),
-            Words(text("scaled_dot_product.after_training")),
+            Paragraph(text("scaled_dot_product.after_training")),
             *(
                 table(title, [[value] for value in column], () if number else names)
                 for number, (title, column) in enumerate(columns.items())

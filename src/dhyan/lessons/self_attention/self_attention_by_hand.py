@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
@@ -64,23 +64,22 @@ class SelfAttentionByHand(LessonResult):
         return Page(
             text("self_attention_by_hand.title"),
             (
-                Words(text("self_attention_by_hand.word_vector_x_asks")),
+                Paragraph(text("self_attention_by_hand.word_vector_x_asks")),
                 table("X", self.embeddings, names),
                 table("Q = X W_q", self.queries, names),
                 table("K = X W_k", self.keys, names),
                 table("V = X W_v", self.values, names),
-                table("Q Kᵀ", self.scores, names, names, after="→"),
-                table(f"Q Kᵀ / √{width}", self.scaled, names, names, after="→"),
-                table(
+                table("Q Kᵀ", self.scores, names, names, operator="→"),
+                table(f"Q Kᵀ / √{width}", self.scaled, names, names, operator="→"),
+                heatmap(
                     text("self_attention_by_hand.weights"),
                     self.weights,
                     names,
                     names,
-                    kind="weights",
                     digits=3,
                 ),
                 table(text("self_attention_by_hand.outputs"), self.outputs, names, digits=3),
-                *((Words(self._saturated(text)),) if self.saturated else ()),
+                *((Paragraph(self._saturated(text)),) if self.saturated else ()),
             ),
         )
 

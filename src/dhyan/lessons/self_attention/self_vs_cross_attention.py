@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Kind, Part, Words, table
+from dhyan.insight.blocks import Block, Kind, Paragraph, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
@@ -56,7 +56,7 @@ class SelfVsCrossAttention(LessonResult):
         return Page(
             text("self_vs_cross_attention.title"),
             (
-                Words(text("self_vs_cross_attention.attention_three_steps_align")),
+                Paragraph(text("self_vs_cross_attention.attention_three_steps_align")),
                 table(
                     text("self_vs_cross_attention.s_states_ask"),
                     self.target_states,
@@ -70,17 +70,17 @@ class SelfVsCrossAttention(LessonResult):
                 *self._step(text, text("self_vs_cross_attention.align_s_i_h"), "scores"),
                 *self._step(text, text("self_vs_cross_attention.softmax_ij_row_sums"), "weights"),
                 *self._step(text, text("self_vs_cross_attention.weighted_sum_ij_h"), "contexts"),
-                Words(f"{self._describe_cross(text)} {self._describe_self(text)}"),
+                Paragraph(f"{self._describe_cross(text)} {self._describe_self(text)}"),
             ),
         )
 
-    def _step(self, text: Text, name: str, which: str) -> tuple[Part, ...]:
+    def _step(self, text: Text, name: str, which: str) -> tuple[Block, ...]:
         """A step across, and the same within."""
         kind: Kind = "weights" if which == "weights" else "numbers"
         cross_title = text("self_vs_cross_attention.across")
         self_title = text("self_vs_cross_attention.within")
         return (
-            Words(name),
+            Paragraph(name),
             *(
                 table(
                     title,

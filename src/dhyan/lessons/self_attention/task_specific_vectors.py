@@ -19,7 +19,7 @@ from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Plane, Point, Table, Words, table
+from dhyan.insight.blocks import Paragraph, Point, ScatterPlot, Table, heatmap
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.probes import (
@@ -384,19 +384,22 @@ class TaskSpecificVectors(LessonResult):
         return Page(
             text("task_specific_vectors.title"),
             (
-                Words(self._trained(text)),
+                Paragraph(self._trained(text)),
                 self._probes(names, text),
-                table(
+                heatmap(
                     text("task_specific_vectors.alike_cka"),
                     self.cka,
                     names,
                     names,
-                    kind="weights",
                 ),
-                Words(self._describe_facts(text)),
+                Paragraph(self._describe_facts(text)),
                 *(self._plane(view, text) for view in self.views if view.task != UNTRAINED),
-                Words(self._apart(text)),
-                *(Words(self._near(view, text)) for view in self.views if view.task != UNTRAINED),
+                Paragraph(self._apart(text)),
+                *(
+                    Paragraph(self._near(view, text))
+                    for view in self.views
+                    if view.task != UNTRAINED
+                ),
             ),
         )
 
@@ -416,12 +419,11 @@ class TaskSpecificVectors(LessonResult):
         shares = [[probe.share for probe in view.probes] for view in self.views]
         columns = [text(f"task_specific_vectors.fact_{fact}") for fact in FACTS]
         guess = text("task_specific_vectors.commonest")
-        return table(
+        return heatmap(
             text("task_specific_vectors.share_right"),
             [list(self.majority_baselines), *shares],
             [guess, *names],
             columns,
-            kind="weights",
         )
 
     def _describe_facts(self, text: Text) -> str:
@@ -481,17 +483,17 @@ class TaskSpecificVectors(LessonResult):
             neighbours=neighbours,
         )
 
-    def _plane(self, view: EncoderView, text: Text) -> Plane:
+    def _plane(self, view: EncoderView, text: Text) -> ScatterPlot:
         across, up = (round(100 * float(share)) for share in view.explained)
         points = tuple(
-            Point("", x, y, kind=sentiment)
+            Point("", x, y, group=sentiment)
             for (x, y), sentiment in zip(
                 view.coordinates.tolist(), self.sentiments.tolist(), strict=True
             )
         )
         name = text(f"task_specific_vectors.task_{view.task}")
         sentiments = tuple(_sentiment_name(sentiment, text) for sentiment in range(CLASSES))
-        return Plane(f"{name}, {across} % + {up} %", points, kinds=sentiments)
+        return ScatterPlot(f"{name}, {across} % + {up} %", points, groups=sentiments)
 
     def _view(self, task: str) -> EncoderView:
         return next(view for view in self.views if view.task == task)

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
@@ -55,15 +55,13 @@ class SentenceMixture:
     vectors: Float64[Tensor, "T D"]
     mixed: Float64[Tensor, "T D"]
 
-    def parts(self, text: Text) -> tuple[Part, ...]:
+    def parts(self, text: Text) -> tuple[Block, ...]:
         """The sentence, and its weights times its vectors."""
         names = self.words
         return (
-            Words(f"“{' '.join(names)}”"),
-            table(
-                text("weighted_sum.weights"), self.weights, names, names, kind="weights", after="·"
-            ),
-            table(text("weighted_sum.vectors"), self.vectors, names, after="="),
+            Paragraph(f"“{' '.join(names)}”"),
+            heatmap(text("weighted_sum.weights"), self.weights, names, names, operator="·"),
+            table(text("weighted_sum.vectors"), self.vectors, names, operator="="),
             table(text("weighted_sum.mixtures"), self.mixed, names, digits=3),
         )
 
@@ -83,10 +81,10 @@ class WeightedSum(LessonResult):
         return Page(
             text("weighted_sum.title"),
             (
-                Words(text("weighted_sum.row_weights_says_much")),
+                Paragraph(text("weighted_sum.row_weights_says_much")),
                 *self.first.parts(text),
                 *self.second.parts(text),
-                Words(self._compared(text)),
+                Paragraph(self._compared(text)),
             ),
         )
 

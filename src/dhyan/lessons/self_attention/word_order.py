@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dhyan.attention import Attention, MultiHeadAttention, parameter_free_attention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -48,7 +48,7 @@ class WordOrder(LessonResult):
         return Page(
             text("word_order.title"),
             (
-                Words(text("word_order.same_words_two_orders", here=here, there=there)),
+                Paragraph(text("word_order.same_words_two_orders", here=here, there=there)),
                 table(text("word_order.outputs_first_order"), self.outputs, self.words),
                 table(text("word_order.outputs_second_order"), self.other_outputs, self.other),
                 table(
@@ -60,7 +60,7 @@ class WordOrder(LessonResult):
                     self.other,
                 ),
                 table(text("word_order.largest_word"), self.differences, rows, columns, digits=4),
-                Words(f"{self._blind(text)} {self._cured(text)}".strip()),
+                Paragraph(f"{self._blind(text)} {self._cured(text)}".strip()),
             ),
         )
 

@@ -17,7 +17,7 @@ from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Plane, Point, Table, Words, table
+from dhyan.insight.blocks import Paragraph, Point, ScatterPlot, Table, heatmap
 from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.probes import (
@@ -223,18 +223,18 @@ class WordSenseProbes(LessonResult):
         return Page(
             text("word_senses.title", word=first.word),
             (
-                Words(self._describe_probe(text)),
+                Paragraph(self._describe_probe(text)),
                 _levels(first, text),
-                Words(_gained(first, text)),
+                Paragraph(_gained(first, text)),
                 self._plane(
                     text("word_senses.untrained_encoder"), self.before, self.before_explained
                 ),
                 self._plane(
                     text("word_senses.trained_last_layer"), self.after, self.after_explained
                 ),
-                Words(self._training_effects(text)),
+                Paragraph(self._training_effects(text)),
                 self._every(text),
-                *((Words(below),) if (below := self._below(text)) else ()),
+                *((Paragraph(below),) if (below := self._below(text)) else ()),
             ),
         )
 
@@ -251,13 +251,13 @@ class WordSenseProbes(LessonResult):
 
     def _plane(
         self, title: str, coordinates: Float64[Tensor, "N 2"], explained: Float64[Tensor, " 2"]
-    ) -> Plane:
+    ) -> ScatterPlot:
         across, up = (round(100 * float(share)) for share in explained)
         points = tuple(
-            Point("", x, y, kind=sense)
+            Point("", x, y, group=sense)
             for (x, y), sense in zip(coordinates.tolist(), self.senses.tolist(), strict=True)
         )
-        return Plane(f"{title}, {across} % + {up} %", points, kinds=self.words[0].senses)
+        return ScatterPlot(f"{title}, {across} % + {up} %", points, groups=self.words[0].senses)
 
     def _training_effects(self, text: Text) -> str:
         """For how many words training separates the meanings."""
@@ -331,7 +331,7 @@ class WordSenseProbes(LessonResult):
             text("word_senses.apart_untr"),
             text("word_senses.apart_last"),
         )
-        return table("", rows, [word.word for word in self.words], columns, kind="weights")
+        return heatmap("", rows, [word.word for word in self.words], columns)
 
 
 def word_senses(
@@ -396,7 +396,7 @@ def _levels(word: WordSenses, text: Text) -> Table:
         text("word_senses.apart"),
     )
     names = [_name(level, text) for level in word.levels]
-    return table(word.word, rows, names, columns, kind="weights", digits=3)
+    return heatmap(word.word, rows, names, columns, digits=3)
 
 
 def _name(level: Level, text: Text) -> str:

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
 from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -43,14 +43,14 @@ class CrossEntropy(LessonResult):
         return Page(
             text("cross_entropy.title"),
             (
-                Words(text("cross_entropy.step_softmax_gives_word")),
+                Paragraph(text("cross_entropy.step_softmax_gives_word")),
                 table(
                     text("cross_entropy.step"),
                     steps,
                     self.words,
                     ("p", "−ln p", "−log₁₀ p"),
                     digits=3,
-                    after="→",
+                    operator="→",
                 ),
                 table(
                     text("cross_entropy.sentence"),
@@ -59,8 +59,8 @@ class CrossEntropy(LessonResult):
                     ("−ln p", "−log₁₀ p"),
                     digits=3,
                 ),
-                Words(self._verdict(text)),
-                Lines(
+                Paragraph(self._verdict(text)),
+                LineChart(
                     text("cross_entropy.price_word"),
                     (
                         Curve("−ln p", [log(1 / prob) for prob in PROBABILITIES]),

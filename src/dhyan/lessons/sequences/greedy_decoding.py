@@ -11,7 +11,7 @@ from dhyan.batch import Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_logprobs
 from dhyan.decoding.translator import TooLong, Translator
-from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -54,13 +54,13 @@ class GreedyDecoding(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The steps, then the hypotheses."""
-        blocks: list[Part] = [
-            Words(text("greedy_decoding.been_read_step_likeliest", sentence=self.sentence))
+        blocks: list[Block] = [
+            Paragraph(text("greedy_decoding.been_read_step_likeliest", sentence=self.sentence))
         ]
         for number, step in enumerate(self.steps, 1):
             title, probs = f"{number}. {step.input_token} →", torch.tensor(step.probs)
-            blocks.append(table(title, probs, (), step.words, kind="weights", digits=3))
-        blocks.append(Words(self._verdict(text)))
+            blocks.append(heatmap(title, probs, (), step.words, digits=3))
+        blocks.append(Paragraph(self._verdict(text)))
         nothing = text("greedy_decoding.nothing")
         hypotheses = [("greedy", self.greedy)]
         hypotheses += [

@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
@@ -86,12 +86,12 @@ class OneHot(LessonResult):
         return Page(
             text("one_hot.title"),
             (
-                Words(text("one_hot.word_number_id_hot", same=self.same)),
+                Paragraph(text("one_hot.word_number_id_hot", same=self.same)),
                 table("id", self.ids.unsqueeze(1), self.words),
-                table("one-hot", self.vectors, (), vocabulary, after="·"),
-                table("W", self.weights, vocabulary, after="="),
+                table("one-hot", self.vectors, (), vocabulary, operator="·"),
+                table("W", self.weights, vocabulary, operator="="),
                 table(text("one_hot.rows_w"), self.product, self.words),
-                Words(
+                Paragraph(
                     text(
                         "one_hot.words_lstm_cells_vectors",
                         words=cost.words,

@@ -17,7 +17,7 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap
 from dhyan.lessons.argument_parsing import parse_int, parse_ints
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.probes import (
@@ -73,9 +73,9 @@ class LayerProbes(LessonResult):
         return Page(
             text("rnn_layer_probes.title"),
             (
-                Words(self._introduction(text)),
+                Paragraph(self._introduction(text)),
                 *probe_blocks(self.facts, text),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
             ),
         )
 
@@ -143,7 +143,7 @@ def fact_name(fact: ProbedFact, text: Text) -> str:
     return text(f"rnn_layer_probes.fact_{fact.name}")
 
 
-def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
+def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Block, ...]:
     """Accuracy of the probes, as a table and as curves."""
     names = [fact_name(fact, text) for fact in facts]
     layer_names = [text("rnn_layer_probes.embedding")]
@@ -151,8 +151,8 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Part, ...]:
     shares = torch.tensor([[fact.majority_share, *fact.shares] for fact in facts]).T
     guess, right = text("rnn_layer_probes.commonest_answer"), text("rnn_layer_probes.share_right")
     return (
-        table(right, shares, [guess, *layer_names], names, kind="weights", digits=3),
-        Lines(
+        heatmap(right, shares, [guess, *layer_names], names, digits=3),
+        LineChart(
             text("rnn_layer_probes.layer_layer_mean_least")
             if len(facts[0].runs) > 1
             else text("rnn_layer_probes.layer_layer"),
@@ -302,9 +302,9 @@ class TrainedLayerProbes(LessonResult):
         return Page(
             text("rnn_layer_probes.title"),
             (
-                Words(self._introduction(text)),
+                Paragraph(self._introduction(text)),
                 *probe_blocks(self.facts, text),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
             ),
         )
 

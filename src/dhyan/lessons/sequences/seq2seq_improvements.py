@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.bottleneck import (
     HOW_TO_MAKE,
@@ -165,7 +165,7 @@ class EmbeddingScores:
         return sum(self.bleu) / len(self.bleu)
 
 
-def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Part, ...]:
+def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Block, ...]:
     """BLEU and gains with their intervals, a row for every model and number of pairs."""
     by_setting = {(start.model, start.pairs, start.embedding): start for start in starts}
     settings = list(dict.fromkeys((start.model, start.pairs) for start in starts))
@@ -184,7 +184,7 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Par
     )
     seeds = len(starts[0].bleu)
     return (
-        Words(
+        Paragraph(
             text(
                 "seq2seq_improvements.embeddings_mean_bleu_learned",
                 seeds=seeds,
@@ -194,7 +194,7 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Par
         table("BLEU", [[score.mean for score in row] for row in scores], rows, columns, digits=1),
         table(columns[1], [own[0] for own in gains], rows, ends, digits=1),
         table(columns[2], [own[1] for own in gains], rows, ends, digits=1),
-        Words(_embedding_verdict(starts, text)),
+        Paragraph(_embedding_verdict(starts, text)),
     )
 
 
@@ -263,7 +263,7 @@ class Seq2SeqImprovements(LessonResult):
             ),
         )
 
-    def _changed(self, text: Text) -> tuple[Part, ...]:
+    def _changed(self, text: Text) -> tuple[Block, ...]:
         names = [_improvement_name(change, text) for change in self.changes]
         millions = [f"{count / 1e6:.1f}" for change in self.changes for count in change.parameters]
         sizes = "–".join(sorted({min(millions, key=float), max(millions, key=float)}, key=float))
@@ -274,7 +274,7 @@ class Seq2SeqImprovements(LessonResult):
             text("seq2seq_improvements.gain"),
         )
         return (
-            Words(
+            Paragraph(
                 text(
                     "seq2seq_improvements.models_without_attention_read",
                     sizes=sizes,
@@ -289,7 +289,7 @@ class Seq2SeqImprovements(LessonResult):
                 columns,
                 digits=1,
             ),
-            Lines(
+            LineChart(
                 text("seq2seq_improvements.more_words_right_place"),
                 tuple(
                     _curve(name, change.by_position)
@@ -305,7 +305,7 @@ class Seq2SeqImprovements(LessonResult):
                 text("seq2seq_improvements.told_words_before"),
                 text("seq2seq_improvements.hundredths"),
             ),
-            Lines(
+            LineChart(
                 text("seq2seq_improvements.gain_bleu_length_source"),
                 tuple(
                     _curve(name, change.by_length)
@@ -315,18 +315,18 @@ class Seq2SeqImprovements(LessonResult):
                 text("seq2seq_improvements.words"),
                 "BLEU",
             ),
-            *(Words(_verdict(change, text)) for change in self.changes),
+            *(Paragraph(_verdict(change, text)) for change in self.changes),
             *self._pairs(text),
         )
 
-    def _pairs(self, text: Text) -> tuple[Part, ...]:
+    def _pairs(self, text: Text) -> tuple[Block, ...]:
         """Whether reversal helps one direction of a pair of languages and not the other."""
         signs = [change.gain.sign for change in self.changes if change.technique == "reversal"]
         if len(signs) < 2:
             return ()
         holds = max(signs) > 0 and min(signs) <= 0
         verdict = text("seq2seq_improvements.reversal_helps_direction_show", holds=holds)
-        return (Words(verdict),)
+        return (Paragraph(verdict),)
 
 
 def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:

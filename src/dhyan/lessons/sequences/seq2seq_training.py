@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.batch import Batch
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int, parse_learning_rate, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -171,9 +171,9 @@ class Seq2SeqTraining(LessonResult):
             ),
         )
 
-    def _vectors(self, text: Text) -> list[Part]:
-        blocks: list[Part] = [
-            Words(
+    def _vectors(self, text: Text) -> list[Block]:
+        blocks: list[Block] = [
+            Paragraph(
                 text(
                     "seq2seq_training.pairs_source_words_target",
                     pairs_count=len(self.pairs),
@@ -195,20 +195,19 @@ class Seq2SeqTraining(LessonResult):
         ]
         return blocks
 
-    def _forward(self, text: Text) -> list[Part]:
+    def _forward(self, text: Text) -> list[Block]:
         prices = torch.stack([(self.probs * self.target_hot).sum(-1), self.losses], dim=1)
         sums, size = [[self.total, self.average]], len(self.target)
         span = f"{self.probs.min():.3f}–{self.probs.max():.3f}"
         return [
-            Words(
+            Paragraph(
                 text("seq2seq_training.encoder_last_h_c", size=size, span=span, uniform=1 / size)
             ),
-            table(
+            heatmap(
                 text("seq2seq_training.fed_softmax"),
                 self.probs,
                 self.inputs,
                 self.target.words,
-                kind="weights",
                 digits=3,
             ),
             table(
@@ -223,7 +222,7 @@ class Seq2SeqTraining(LessonResult):
             ),
         ]
 
-    def _updated(self, text: Text) -> list[Part]:
+    def _updated(self, text: Text) -> list[Block]:
         update = self.update
         name = f"{update.name}[{', '.join(map(str, update.at))}]"
         fell = update.after < update.before
@@ -232,7 +231,7 @@ class Seq2SeqTraining(LessonResult):
             _signed(update.after - update.before),
         )
         return [
-            Words(
+            Paragraph(
                 text(
                     "seq2seq_training.update_parameter_moves_against",
                     rate=update.rate,
@@ -248,7 +247,7 @@ class Seq2SeqTraining(LessonResult):
                 (),
                 ("w", "∂L/∂w", "ΔL/Δw", "w − η ∂L/∂w"),
                 digits=5,
-                after="→",
+                operator="→",
             ),
             table(
                 text("seq2seq_training.average_loss"),
@@ -263,11 +262,11 @@ class Seq2SeqTraining(LessonResult):
             ),
         ]
 
-    def _trained(self, text: Text) -> list[Part]:
+    def _trained(self, text: Text) -> list[Block]:
         steps, right = len(self.curve) - 1, sum(self.learned)
         at = evenly_spaced(steps)
-        blocks: list[Part] = [
-            Words(
+        blocks: list[Block] = [
+            Paragraph(
                 text(
                     "seq2seq_training.after_updates_pairs_loss",
                     steps=steps,
@@ -279,7 +278,7 @@ class Seq2SeqTraining(LessonResult):
                     single_right=right == 1,
                 )
             ),
-            Lines(
+            LineChart(
                 text("seq2seq_training.training"),
                 (Curve(text("seq2seq_training.loss"), [self.curve[step] for step in at]),),
                 tuple(map(str, at)),
@@ -294,7 +293,7 @@ class Seq2SeqTraining(LessonResult):
             )
             title = f"{sentence} → {output}"
             words = self.target.words
-            blocks.append(table(title, prediction.probs, inputs, words, kind="weights", digits=3))
+            blocks.append(heatmap(title, prediction.probs, inputs, words, digits=3))
         return blocks
 
 

@@ -9,7 +9,7 @@ import torch
 
 from dhyan.config import Recipe, load_recipe
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
 from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -92,21 +92,21 @@ class TeacherForcing(LessonResult):
         return Page(
             text("teacher_forcing.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "teacher_forcing.training_decoder_next_input",
                         task=self.task,
                         seed=self.seed,
                     )
                 ),
-                Lines(
+                LineChart(
                     text("teacher_forcing.loss_sentences_held_out"),
                     tuple(Curve(n, run.losses) for n, run in zip(names, self.runs, strict=True)),
                     step_labels,
                     across,
                     text("teacher_forcing.nats_word"),
                 ),
-                Lines(
+                LineChart(
                     text("teacher_forcing.translations_says_itself"),
                     tuple(Curve(n, run.scores) for n, run in zip(names, self.runs, strict=True)),
                     step_labels,
@@ -114,7 +114,7 @@ class TeacherForcing(LessonResult):
                     "chrF++",
                 ),
                 table(text("teacher_forcing.end"), ends, names, columns, digits=3),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
             ),
         )
 

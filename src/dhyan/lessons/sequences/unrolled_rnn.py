@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.batch import Tokens
-from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -59,7 +59,7 @@ class UnrolledRNN(LessonResult):
         return Page(
             text("unrolled_rnn.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "unrolled_rnn.reads_word_after_word",
                         cell=self.cell.upper(),
@@ -71,7 +71,7 @@ class UnrolledRNN(LessonResult):
                 *self._states(
                     parts, self.encoder_states, self.words, text("unrolled_rnn.after_word")
                 ),
-                Words(
+                Paragraph(
                     text(
                         "unrolled_rnn.last_context_vector_decoder",
                         state=state,
@@ -84,21 +84,20 @@ class UnrolledRNN(LessonResult):
                 *self._states(
                     parts, self.decoder_states, self.inputs, text("unrolled_rnn.after_step")
                 ),
-                table(
+                heatmap(
                     text("unrolled_rnn.softmax"),
                     self.probs,
                     self.inputs,
                     self.vocabulary,
-                    kind="weights",
                     digits=3,
                 ),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
             ),
         )
 
     def _states(
         self, parts: Sequence[str], values: Float64[Tensor, "N P D"], rows: Sequence[str], name: str
-    ) -> list[Part]:
+    ) -> list[Block]:
         return [
             table(f"{part}, {name}", values[:, index], rows, digits=3)
             for index, part in enumerate(parts)

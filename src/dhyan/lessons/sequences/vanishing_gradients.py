@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
 from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -73,7 +73,7 @@ class VanishingGradients(LessonResult):
         return Page(
             text("vanishing_gradients.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "vanishing_gradients.much_last_state_change",
                         width=self.width,
@@ -81,7 +81,7 @@ class VanishingGradients(LessonResult):
                         single_seeds=self.seeds == 1,
                     )
                 ),
-                Lines(
+                LineChart(
                     text("vanishing_gradients.left_gradient"),
                     tuple(_curve(cell, at) for cell in self.cells),
                     tuple(map(str, at)),
@@ -94,7 +94,7 @@ class VanishingGradients(LessonResult):
                     names,
                     digits=3,
                 ),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
             ),
         )
 

@@ -11,7 +11,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.rules import Ids, Rule, Scores, SentenceIndex, min_length
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.blocks import Block, Paragraph, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -82,11 +82,11 @@ class VariableLength(LessonResult):
             (*self._padding(text), *self._lengths(text), *self._long_outputs(text)),
         )
 
-    def _padding(self, text: Text) -> list[Part]:
+    def _padding(self, text: Text) -> list[Block]:
         sizes = ", ".join(str(len(source.split())) for source, _ in self.pairs)
         names = (text("variable_length.batch"), text("variable_length.columns_more", more=MORE))
         return [
-            Words(
+            Paragraph(
                 text(
                     "variable_length.sentences_words_share_batch",
                     sizes=sizes,
@@ -103,7 +103,7 @@ class VariableLength(LessonResult):
             ),
         ]
 
-    def _lengths(self, text: Text) -> list[Part]:
+    def _lengths(self, text: Text) -> list[Block]:
         counts = [
             [float(len(part.split())) for part in (*pair, output)]
             for pair, output in zip(self.pairs, self.outputs, strict=True)
@@ -112,7 +112,7 @@ class VariableLength(LessonResult):
             output == pair[1] for output, pair in zip(self.outputs, self.pairs, strict=True)
         )
         return [
-            Words(
+            Paragraph(
                 text(
                     "variable_length.translation_ends_model_says",
                     end=END,
@@ -135,7 +135,7 @@ class VariableLength(LessonResult):
             ),
         ]
 
-    def _long_outputs(self, text: Text) -> list[Part]:
+    def _long_outputs(self, text: Text) -> list[Block]:
         names = [f"{search.search}, ≤ {search.limit}" for search in self.long_searches]
         counts = [[float(search.length), float(search.finished)] for search in self.long_searches]
         size = len(self.sentence.split())
@@ -144,7 +144,7 @@ class VariableLength(LessonResult):
         )
         cut = [search for search in self.long_searches if not search.finished]
         return [
-            Words(
+            Paragraph(
                 text(
                     "variable_length.words_out_model_untrained",
                     size=size,

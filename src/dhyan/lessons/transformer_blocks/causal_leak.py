@@ -10,7 +10,7 @@ from torch import Tensor
 from dhyan.batch import Tokens
 from dhyan.errors import UserError
 from dhyan.insight.ablation import remove_causal_mask
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -53,7 +53,7 @@ class CausalLeak(LessonResult):
         return Page(
             text("causal_leak.title"),
             (
-                Words(text("causal_leak.transformer_decoder_given_whole")),
+                Paragraph(text("causal_leak.transformer_decoder_given_whole")),
                 table(
                     text("causal_leak.max"),
                     torch.stack(rows),
@@ -61,12 +61,12 @@ class CausalLeak(LessonResult):
                     labels,
                     digits=4,
                 ),
-                Words(
+                Paragraph(
                     text("causal_leak.mask_nothing_before_changed")
                     if tight
                     else text("causal_leak.mask_past_moves_leaks", masked_past=self.masked_past)
                 ),
-                Words(
+                Paragraph(
                     text("causal_leak.without_past_moves_up", open_past=self.open_past)
                     if leaks
                     else text("causal_leak.without_nothing_moved_either")

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Table, Words, table
+from dhyan.insight.blocks import Paragraph, Table, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
@@ -39,16 +39,15 @@ class CausalMask(LessonResult):
         return Page(
             text("causal_mask.title"),
             (
-                Words(text("causal_mask.while_being_said_sentence")),
+                Paragraph(text("causal_mask.while_being_said_sentence")),
                 *self._scores(text),
-                table(
+                heatmap(
                     text("causal_mask.weights_without_mask"),
                     self.weights,
                     names,
                     names,
-                    kind="weights",
                 ),
-                Words(
+                Paragraph(
                     text(
                         "causal_mask.zeroed_after_softmax_rows",
                         short=short,
@@ -58,24 +57,22 @@ class CausalMask(LessonResult):
                     if short
                     else text("causal_mask.zeroed_after_softmax_rows_still")
                 ),
-                table(
+                heatmap(
                     text("causal_mask.zeroed_after_softmax"),
                     self.zeroed,
                     names,
                     names,
-                    kind="weights",
                 ),
-                table("", self.zeroed_sums[:, None], (), (total,), kind="weights"),
-                Words(text("causal_mask.before_softmax_row_shares")),
-                table(text("causal_mask.scores"), self.hidden, names, names, after="→"),
-                table(
+                heatmap("", self.zeroed_sums[:, None], (), (total,)),
+                Paragraph(text("causal_mask.before_softmax_row_shares")),
+                table(text("causal_mask.scores"), self.hidden, names, names, operator="→"),
+                heatmap(
                     text("causal_mask.masked_before_softmax"),
                     self.masked,
                     names,
                     names,
-                    kind="weights",
                 ),
-                table("", self.masked_sums[:, None], (), (total,), kind="weights"),
+                heatmap("", self.masked_sums[:, None], (), (total,)),
             ),
         )
 
@@ -83,7 +80,9 @@ class CausalMask(LessonResult):
         """The scores without a mask, if all are numbers: a weight of 0 has a score of −∞."""
         if not self.scores.isfinite().all():
             return ()
-        return (table(text("causal_mask.scores"), self.scores, self.words, self.words, after="→"),)
+        return (
+            table(text("causal_mask.scores"), self.scores, self.words, self.words, operator="→"),
+        )
 
 
 def causal_mask(

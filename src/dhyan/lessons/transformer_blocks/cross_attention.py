@@ -10,7 +10,7 @@ from torch import Tensor
 from dhyan.attention import attend
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
@@ -65,7 +65,7 @@ class NextWords:
         pairs = zip(self.questions, self.predictions, strict=True)
         return sum(question.expected == word for question, word in pairs)
 
-    def parts(self, text: Text) -> tuple[Part, ...]:
+    def parts(self, text: Text) -> tuple[Block, ...]:
         """The table and the verdict."""
         contrasts = sum(question.other for question in self.questions)
         first = text("cross_attention.next_word_row_source")
@@ -81,9 +81,9 @@ class NextWords:
             last = text("cross_attention.source_but_more_said_another")
         names = [question.name for question in self.questions]
         return (
-            Words(first),
-            table("", self.probabilities, names, self.words, kind="weights"),
-            Words(last),
+            Paragraph(first),
+            heatmap("", self.probabilities, names, self.words),
+            Paragraph(last),
         )
 
 
@@ -214,38 +214,36 @@ class CrossAttention(LessonResult):
         return Page(
             text("cross_attention.title"),
             (
-                Words(text("cross_attention.queries_come_output_sentence")),
+                Paragraph(text("cross_attention.queries_come_output_sentence")),
                 *self._origin(text),
                 table(text("cross_attention.input_x"), self.source_vectors, source),
                 table(text("cross_attention.output_y"), self.target_vectors, target),
-                Words(
+                Paragraph(
                     text("cross_attention.weights_softmax_q_k", query_width=self.queries.shape[1])
                 ),
-                table(
+                heatmap(
                     text("cross_attention.self_y_asks_y"),
                     self.self_weights,
                     target,
                     target,
-                    kind="weights",
                     digits=3,
                 ),
-                table(
+                heatmap(
                     text("cross_attention.cross_y_asks_x"),
                     self.cross_weights,
                     target,
                     source,
-                    kind="weights",
                     digits=3,
                 ),
                 *self.next_words.parts(text),
             ),
         )
 
-    def _origin(self, text: Text) -> tuple[Words, ...]:
+    def _origin(self, text: Text) -> tuple[Paragraph, ...]:
         if not self.by_hand:
             return ()
         remark = text("cross_attention.vectors_below_written_hand")
-        return (Words(remark),)
+        return (Paragraph(remark),)
 
 
 def cross_attention(

@@ -13,7 +13,7 @@ from torch import Tensor
 from dhyan.data.primer import Bounds, SentencePair, generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Table, Words, table
+from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_int, parse_words
@@ -134,7 +134,7 @@ class EncoderHeads(LessonResult):
         return Page(
             text("multi_head.head_trained_encoder"),
             (
-                Words(
+                Paragraph(
                     text(
                         "multi_head.read",
                         sentence=" ".join(self.words[:-1]),
@@ -147,7 +147,7 @@ class EncoderHeads(LessonResult):
                     + self._over(text)
                 ),
                 *self._measures(text),
-                Words(self._verdict(text)),
+                Paragraph(self._verdict(text)),
                 *(self.phrase_heads.parts(text) if self.phrase_heads else ()),
                 *self._tables(text),
             ),
@@ -162,13 +162,12 @@ class EncoderHeads(LessonResult):
         rows = [f"{index} {word}" for index, word in zip(numbers, self.words, strict=True)]
         bare = len(heads) > MOST_TABLES
         return [
-            table(
+            heatmap(
                 _name(layer, head, text),
                 self.weights[layer, head],
                 () if bare and number % ABREAST else self.words if bare else rows,
                 (self.words if number < ABREAST else ()) if bare else numbers,
-                kind="weights",
-                bare=bare,
+                compact=bare,
             )
             for number, (layer, head) in enumerate(heads)
         ]
@@ -192,7 +191,7 @@ class EncoderHeads(LessonResult):
         title = text("multi_head.share_weight")
         return (
             table("", _columns(spread, self.uniform[:2]), rows, columns),
-            table(title, _columns(shares, self.uniform[2:]), rows, names, kind="weights"),
+            heatmap(title, _columns(shares, self.uniform[2:]), rows, names),
         )
 
     def _verdict(self, text: Text) -> str:
@@ -341,7 +340,7 @@ class MultiHead(LessonResult):
             text("multi_head.title", count=count, narrow=narrow),
             (
                 *(self._readings(self.example, text) if self.example else ()),
-                Words(
+                Paragraph(
                     text(
                         "multi_head.head_w_q_w",
                         count=count,
@@ -350,13 +349,13 @@ class MultiHead(LessonResult):
                     )
                 ),
                 *(
-                    table(_head(number, text), weight, self.words, self.words, kind="weights")
+                    heatmap(_head(number, text), weight, self.words, self.words)
                     for number, weight in enumerate(self.weights, 1)
                 ),
             ),
         )
 
-    def _readings(self, example: Example, text: Text) -> tuple[Part, ...]:
+    def _readings(self, example: Example, text: Text) -> tuple[Block, ...]:
         """The query word's row in the single head and in each head, and the verdict."""
         first, second = example.readings
         query = example.query_position
@@ -367,21 +366,21 @@ class MultiHead(LessonResult):
         both = text("multi_head.both_heads_joined")
         word = self.words[query]
         return (
-            Words(
+            Paragraph(
                 text(
                     "multi_head.sentence_read_two_ways",
                     first=text(f"multi_head.reading_{first.key}"),
                     second=text(f"multi_head.reading_{second.key}"),
                 )
             ),
-            table(text("multi_head.looks", word=word), rows, names, self.words, kind="weights"),
+            heatmap(text("multi_head.looks", word=word), rows, names, self.words),
             table(
                 text("multi_head.becomes", word=word),
                 outputs,
                 (single, both),
                 [text(f"multi_head.output_{key}") if key else "" for key in example.output_keys],
             ),
-            Words(self._verdict(example, text)),
+            Paragraph(self._verdict(example, text)),
         )
 
     def _verdict(self, example: Example, text: Text) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.batch import Batch, Tokens
-from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
 from dhyan.lessons.argument_parsing import parse_int, parse_ints, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.provenance import Machine, this_machine
@@ -98,7 +98,7 @@ class ParallelTraining(LessonResult):
         return Page(
             text("parallel_training.title"),
             (
-                Words(text("parallel_training.training_right_words_known")),
+                Paragraph(text("parallel_training.training_right_words_known")),
                 table(
                     text("parallel_training.loss_word"),
                     torch.stack([self.own.sequential.losses, self.own.parallel.losses]),
@@ -106,7 +106,7 @@ class ParallelTraining(LessonResult):
                     self.words,
                     digits=4,
                 ),
-                Words(
+                Paragraph(
                     text("parallel_training.loss_gradients_same_largest", worst=worst)
                     if self.same
                     else text("parallel_training.loss_gradients_differ_up", worst=worst)
@@ -130,7 +130,7 @@ class ParallelTraining(LessonResult):
                     methods,
                     digits=1,
                 ),
-                Lines(
+                LineChart(
                     text("parallel_training.time_learn_sentence"),
                     tuple(
                         Curve(name, [1000 * seconds for seconds in durations])
@@ -143,7 +143,7 @@ class ParallelTraining(LessonResult):
                     text("parallel_training.words_2"),
                     text("parallel_training.milliseconds"),
                 ),
-                Words(
+                Paragraph(
                     text(
                         "parallel_training.sentence_words_takes_runs",
                         length=last.length,

@@ -20,7 +20,7 @@ from dhyan.decoding.forced_decoding import evaluation_mode, force_decode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.ablation import multihead_attentions, without_head
-from dhyan.insight.blocks import Part, Words, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap
 from dhyan.insight.word_alignment import word_indices
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.trained_model import CORE, knows_every_word
@@ -154,7 +154,7 @@ class PhraseHeads:
     log_odds: float
     ablated_log_odds: Float64[Tensor, "L H"]
 
-    def parts(self, text: Text) -> tuple[Part, ...]:
+    def parts(self, text: Text) -> tuple[Block, ...]:
         """The chosen head, its weights, and the cost of ablating it."""
         query, layer, head = self.chosen
         asks = WITH if query == 0 else text("phrase_heads.the_thing")
@@ -162,7 +162,7 @@ class PhraseHeads:
         small = abs(swing) < TINY and self.agreement > STEADY
         first, second = self.example
         return (
-            Words(
+            Paragraph(
                 text(
                     "phrase_heads.second_sentence_same_but",
                     first=first,
@@ -177,7 +177,7 @@ class PhraseHeads:
                     pairs=self.pairs,
                 )
             ),
-            table(
+            heatmap(
                 text(
                     "phrase_heads.weight_layer_head",
                     asks=asks,
@@ -187,9 +187,8 @@ class PhraseHeads:
                 self.weights,
                 (text("phrase_heads.doer"), text("phrase_heads.other")),
                 (text("phrase_heads.doer_2"), text("phrase_heads.other_2")),
-                kind="weights",
             ),
-            Words(self._without(text)),
+            Paragraph(self._without(text)),
         )
 
     def _without(self, text: Text) -> str:

@@ -12,7 +12,7 @@ from dhyan.data.primer import SentencePair
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.insight.blocks import Curve, Lines, Part, Words, table
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -214,12 +214,12 @@ class PPAttachment(LessonResult):
 
     def page(self, text: Text) -> Page:
         """The test, every run, the means, and the significance over seeds."""
-        parts: list[Part] = [Words(self._describe_test(text))]
+        parts: list[Block] = [Paragraph(self._describe_test(text))]
         for steps in self.lengths:
-            parts += [*self._tables(steps, text), Words(self._claim(steps, text))]
+            parts += [*self._tables(steps, text), Paragraph(self._claim(steps, text))]
         if len(self.lengths) > 1:
             parts.append(self._lines(text))
-        parts.append(Words(self._ceiling(text)))
+        parts.append(Paragraph(self._ceiling(text)))
         return Page(text("pp_attachment.title"), tuple(parts))
 
     def _describe_test(self, text: Text) -> str:
@@ -229,7 +229,7 @@ class PPAttachment(LessonResult):
             new_persons=self.new_persons,
         )
 
-    def _tables(self, steps: int, text: Text) -> tuple[Part, ...]:
+    def _tables(self, steps: int, text: Text) -> tuple[Block, ...]:
         """Every run whose seed is complete, and the mean by number of heads."""
         counts = self.heads(steps)
         groups = [self.of(steps, head_count) for head_count in counts]
@@ -241,12 +241,11 @@ class PPAttachment(LessonResult):
             for shares in [_all(some, "new_persons")]
         ]
         title = text("pp_attachment.understood_after_steps", steps=steps)
-        each = table(
+        each = heatmap(
             title + text("pp_attachment.seed"),
             [[some[seed].new_persons for seed in seeds] for some in groups],
             rows,
             [str(seed) for seed in seeds],
-            kind="weights",
         )
         columns = (
             text("pp_attachment.mean"),
@@ -257,7 +256,7 @@ class PPAttachment(LessonResult):
         again, names = ("", ()) if len(seeds) > 1 else (title, rows)
         return (
             *((each,) if len(seeds) > 1 else ()),
-            table(again, means, names, columns, kind="weights"),
+            heatmap(again, means, names, columns),
             table("", [[fmean(_all(some, "bleu"))] for some in groups], (), ("BLEU",), digits=1),
         )
 
@@ -327,7 +326,7 @@ class PPAttachment(LessonResult):
             least=least,
         )
 
-    def _lines(self, text: Text) -> Part:
+    def _lines(self, text: Text) -> Block:
         counts = sorted({run.heads for run in self.runs})
         curves = [
             Curve(
@@ -341,7 +340,7 @@ class PPAttachment(LessonResult):
             )
             for steps in self.lengths
         ]
-        return Lines(
+        return LineChart(
             text("pp_attachment.understood_mean_seeds"),
             tuple(curves),
             tuple(map(str, counts)),

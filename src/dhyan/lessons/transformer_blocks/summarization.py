@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -97,25 +97,24 @@ class Summarization(LessonResult):
         numbers = [str(number) for number in range(1, len(self.sentences) + 1)]
         paragraph = zip(numbers, self.sentences, strict=True)
         summaries = [
-            Words(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
+            Paragraph(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
             for name, own, summary in zip(names, self.chosen, self.summaries, strict=True)
         ]
         return Page(
             text("summarization.title", names_count=len(self.names)),
             (
-                Words(" ".join(f"[{number}] {sentence}" for number, sentence in paragraph)),
-                Words(f"{self._describe_queries(text)} {self._method(text)}"),
-                table(
+                Paragraph(" ".join(f"[{number}] {sentence}" for number, sentence in paragraph)),
+                Paragraph(f"{self._describe_queries(text)} {self._method(text)}"),
+                heatmap(
                     text("summarization.weights"),
                     self.weights.T,
                     numbers,
                     names,
-                    kind="weights",
                     digits=3,
                 ),
                 table(text("summarization.kept_summary"), self._marks(), numbers, names),
                 *summaries,
-                table(
+                heatmap(
                     text("summarization.own_choice"),
                     self._measures(),
                     self.names,
@@ -125,9 +124,8 @@ class Summarization(LessonResult):
                         text("summarization.kept_room", room=room),
                         text("summarization.kept_room_2", more=more),
                     ),
-                    kind="weights",
                 ),
-                Words(f"{self._describe_overlap(text)} {_unclaimed(text)}"),
+                Paragraph(f"{self._describe_overlap(text)} {_unclaimed(text)}"),
             ),
         )
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from dhyan.errors import UserError
 from dhyan.insight.ablation import remove_causal_mask
-from dhyan.insight.blocks import Curve, Lines, Words, table
+from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
 from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -66,7 +66,7 @@ class TrainingWithoutMask(LessonResult):
         return Page(
             text("training_without_mask.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "training_without_mask.two_transformers_learn_task",
                         task=self.task,
@@ -90,15 +90,15 @@ class TrainingWithoutMask(LessonResult):
                     ("BLEU", text("training_without_mask.right")),
                     digits=1,
                 ),
-                Lines(
+                LineChart(
                     text("training_without_mask.loss_training"),
                     tuple(Curve(name, result.losses) for name, result in both),
                     tuple(str(step) for step in self.masked.steps),
                     text("training_without_mask.steps"),
                     text("training_without_mask.nats_word"),
                 ),
-                Words(self._verdict(text)),
-                Words(
+                Paragraph(self._verdict(text)),
+                Paragraph(
                     f"{self.sentence} → {self.expected}; "
                     + "; ".join(f"{name}: {result.translation or '∅'}" for name, result in both)
                     + text("training_without_mask.full_stop")

@@ -15,7 +15,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Table, Words, table
+from dhyan.insight.blocks import Paragraph, Table, heatmap, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -162,20 +162,19 @@ class SublayerContributions(LessonResult):
         return Page(
             text("transformer.title"),
             (
-                Words(f"{self.sentence} → {self.translation}"),
-                Words(self._shapes(text)),
-                Words(text("transformer.cell_length_sub_layer")),
+                Paragraph(f"{self.sentence} → {self.translation}"),
+                Paragraph(self._shapes(text)),
+                Paragraph(text("transformer.cell_length_sub_layer")),
                 *(
                     _shares(title, words, parts, shares, text)
                     for title, words, parts, shares in self._sides(text)
                 ),
-                Words(self._most(text)),
-                table(
+                Paragraph(self._most(text)),
+                heatmap(
                     text("transformer.next_word_rival"),
                     torch.stack([self.probabilities, self.rival_probabilities], dim=1),
                     [f"{before} → {word} | {rival}" for before, word, rival in pairs],
                     (text("transformer.word"), text("transformer.rival")),
-                    kind="weights",
                     digits=3,
                 ),
                 table(
@@ -183,7 +182,7 @@ class SublayerContributions(LessonResult):
                     [*([self.parameters[part]] for part in PARTS), [everything]],
                     [*(names[part] for part in PARTS), text("transformer.in_all")],
                 ),
-                Words(self._sure(text)),
+                Paragraph(self._sure(text)),
             ),
         )
 
@@ -422,7 +421,7 @@ class Transformer(LessonResult):
         return Page(
             title,
             (
-                Words(f"{first} {undrawn}".strip()),
+                Paragraph(f"{first} {undrawn}".strip()),
                 *encoder_blocks(
                     self.trace.encoder, self.source, text, pre_norm=pre, without=self.without
                 ),
@@ -431,7 +430,7 @@ class Transformer(LessonResult):
                 measures,
                 self._costs(text),
                 verdict,
-                Words(f"{self._base(text)} {self._agreed(text)}"),
+                Paragraph(f"{self._base(text)} {self._agreed(text)}"),
             ),
         )
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from dhyan.insight.blocks import Part, Table, Words, table
+from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.models.seq2seq import Seq2Seq
 
@@ -202,19 +202,19 @@ MOST_COLUMNS, MOST_HEADS = 8, 2  # that are drawn
 
 def encoder_blocks(
     side: StackTrace, words: Sequence[str], text: Text, *, pre_norm: bool, without: str = ""
-) -> list[Part]:
+) -> list[Block]:
     """Embeddings and positions, the heads' weights, and the vectors after each sub-layer."""
     names, width = _numbered(words), side.embedding_sum.shape[1]
     attention, feed_forward = side.step("self_attention"), side.step("feed_forward")
     assert attention is not None
     return [
-        Words(f"{_embedding(width, text)} {_positions(without, text)}"),
+        Paragraph(f"{_embedding(width, text)} {_positions(without, text)}"),
         _rows(text("transformer.words", width=width), side.embedded, names, after="+"),
         _rows(text("transformer.places"), side.positions, names),
-        Words(text("transformer.self_attention_word_mixes")),
+        Paragraph(text("transformer.self_attention_word_mixes")),
         _rows(text("transformer.x_words_places"), side.embedding_sum, names),
         *_weights(attention, text),
-        Words(
+        Paragraph(
             f"{_residual_text(without, text, pre_norm=pre_norm)} "
             f"{_feed_forward_text(feed_forward, text)}"
         ),
@@ -224,27 +224,26 @@ def encoder_blocks(
 
 def decoder_blocks(
     trace: TransformerTrace, words: Sequence[str], vocabulary: Sequence[str], text: Text
-) -> list[Part]:
+) -> list[Block]:
     """The prefix, self- and cross-attention weights, the last states, and the next word."""
     side, names = trace.decoder, _numbered(words)
     self_attention, cross_attention = side.step("self_attention"), side.step("cross_attention")
     assert self_attention is not None
     assert cross_attention is not None
     return [
-        Words(text("transformer.decoder_begins_alike_been")),
+        Paragraph(text("transformer.decoder_begins_alike_been")),
         _rows(text("transformer.y_words_places"), side.embedding_sum, names),
         *_weights(self_attention, text),
-        Words(text("transformer.cross_attention_output_asks")),
+        Paragraph(text("transformer.cross_attention_output_asks")),
         _rows(text("transformer.after_self_attention"), self_attention.after, names),
         *_weights(cross_attention, text),
-        Words(text("transformer.output_last_vector_place")),
+        Paragraph(text("transformer.output_last_vector_place")),
         _rows(text("transformer.last_vectors"), side.states, names, after="→"),
-        table(
+        heatmap(
             text("transformer.next_word"),
             trace.probabilities,
             names,
             tuple(vocabulary),
-            kind="weights",
         ),
     ]
 
@@ -306,7 +305,7 @@ def _after(
 def _rows(title: str, x: Tensor, names: Sequence[str], *, after: str = "") -> Table:
     """The first components of every vector, without −0."""
     rounded = x[:, :MOST_COLUMNS].round(decimals=1) + 0.0
-    return table(title, rounded, names, digits=1, after=after)
+    return table(title, rounded, names, digits=1, operator=after)
 
 
 def _weights(step: SublayerTrace, text: Text) -> list[Table]:
@@ -317,7 +316,7 @@ def _weights(step: SublayerTrace, text: Text) -> list[Table]:
         for count in step.attention.weights.shape[1:]
     )
     return [
-        table(text("transformer.head", number=number), weight, rows, columns, kind="weights")
+        heatmap(text("transformer.head", number=number), weight, rows, columns)
         for number, weight in enumerate(step.attention.weights[:MOST_HEADS], 1)
     ]
 
@@ -344,7 +343,7 @@ class AblationMeasures:
     moved: Float64[Tensor, " P"]
     same_backwards: bool
 
-    def parts(self, text: Text, without: str) -> tuple[Words, Table, Words]:
+    def parts(self, text: Text, without: str) -> tuple[Paragraph, Table, Paragraph]:
         """All measures of all ablations, and a sentence on the chosen one."""
         rows = [text("transformer.whole"), *(ablation_name(part, text) for part in WITHOUT)]
         columns = [
@@ -356,9 +355,9 @@ class AblationMeasures:
         values = torch.stack([self.order, self.alike, self.longest, self.moved], dim=1)
         parts = [without] if without else WITHOUT
         return (
-            Words(text("transformer.changes_without_part_order")),
+            Paragraph(text("transformer.changes_without_part_order")),
             table(text("transformer.measures"), values, rows, columns),
-            Words(" ".join(self._describe(part, text) for part in parts)),
+            Paragraph(" ".join(self._describe(part, text) for part in parts)),
         )
 
     def _describe(self, without: str, text: Text) -> str:

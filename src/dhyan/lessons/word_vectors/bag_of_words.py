@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Words, table
+from dhyan.insight.blocks import Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
 from dhyan.text import bag_of_words as counting
@@ -38,13 +38,13 @@ class BagOfWords(LessonResult):
         return Page(
             text("bag_of_words.title"),
             (
-                Words(text("bag_of_words.hot_gives_word_place")),
+                Paragraph(text("bag_of_words.hot_gives_word_place")),
                 *hot,
                 table(text("bag_of_words.counts"), self.counts, rows, vocabulary),
                 table(text("bag_of_words.presence"), self.presence, rows, vocabulary),
-                Words(text("bag_of_words.tf_idf_multiplies_count", n=n)),
+                Paragraph(text("bag_of_words.tf_idf_multiplies_count", n=n)),
                 table(text("bag_of_words.rarity"), self.rarity, (), vocabulary, digits=3),
-                table("TF-IDF", self.tf_idf, rows, vocabulary, kind="weights", digits=3),
+                heatmap("TF-IDF", self.tf_idf, rows, vocabulary, digits=3),
             ),
         )
 

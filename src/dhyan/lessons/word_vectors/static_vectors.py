@@ -13,7 +13,7 @@ from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Part, Plane, Point, Words, table
+from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
@@ -235,7 +235,7 @@ class StaticVectors(LessonResult):
         """The toy word, then the learned vectors."""
         return Page(text("static_vectors.title"), (*self._toy(text), *self._measured(text)))
 
-    def _toy(self, text: Text) -> tuple[Part, ...]:
+    def _toy(self, text: Text) -> tuple[Block, ...]:
         toy = self.toy
         aspects = (text("static_vectors.taste"), text("static_vectors.technology"))
         numbers = ", ".join(f"{value:.2f}" for value in toy.context)
@@ -250,7 +250,7 @@ class StaticVectors(LessonResult):
             else text("static_vectors.taste")
         )
         return (
-            Words(
+            Paragraph(
                 text(
                     "static_vectors.static_vector_same_sentence",
                     word=toy.word,
@@ -259,10 +259,10 @@ class StaticVectors(LessonResult):
                     cosine=toy.cosine,
                 )
             ),
-            table(text("static_vectors.uses"), toy.uses, (), aspects, after="→"),
+            table(text("static_vectors.uses"), toy.uses, (), aspects, operator="→"),
             table(text("static_vectors.mean"), toy.mean, (), aspects),
             table(text("static_vectors.static"), toy.static, (toy.word,), aspects),
-            Words(
+            Paragraph(
                 text(
                     "static_vectors.mixed_words_around_softmax",
                     sentence=toy.sentence,
@@ -273,20 +273,23 @@ class StaticVectors(LessonResult):
                     toy=toy.without(text),
                 )
             ),
-            table(
+            heatmap(
                 text("static_vectors.weights"),
                 toy.around.weights[toy.around.words.index(toy.word)].unsqueeze(1),
                 toy.around.words,
-                kind="weights",
-                after="·",
+                operator="·",
             ),
             table(
-                text("static_vectors.words_around"), toy.around.embeddings, (), aspects, after="→"
+                text("static_vectors.words_around"),
+                toy.around.embeddings,
+                (),
+                aspects,
+                operator="→",
             ),
             table(text("static_vectors.context"), toy.context, (toy.word,), aspects),
         )
 
-    def _measured(self, text: Text) -> tuple[Part, ...]:
+    def _measured(self, text: Text) -> tuple[Block, ...]:
         measured = self.measured
         groups = (f"{measured.first[0]} …", f"{measured.second[0]} …")
         origin = (
@@ -299,7 +302,7 @@ class StaticVectors(LessonResult):
             (measured.cosines.unsqueeze(0), measured.groups, measured.every.unsqueeze(0))
         )
         return (
-            Words(
+            Paragraph(
                 text(
                     "static_vectors.vectors_way_mean_words",
                     word=measured.word,
@@ -311,16 +314,16 @@ class StaticVectors(LessonResult):
                     position=measured.position,
                 )
             ),
-            Words(self._choice(text)),
+            Paragraph(self._choice(text)),
             table(text("static_vectors.cosine_mean"), rows, names, groups),
-            Plane(
+            ScatterPlot(
                 text(
                     "static_vectors.cosines_across_up",
                     first_groups=groups[0],
                     second_groups=groups[1],
                 ),
                 tuple(
-                    Point(name, x, y, faint=index == 3, kind=index)
+                    Point(name, x, y, faint=index == 3, group=index)
                     for index, (name, (x, y)) in enumerate(zip(names, rows.tolist(), strict=True))
                 ),
                 ((rows[1, 0].item(), rows[1, 1].item(), rows[2, 0].item(), rows[2, 1].item()),),

@@ -14,7 +14,7 @@ from dhyan.data.primer import generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.read_text import read_lines
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Table, Words, table
+from dhyan.insight.blocks import Paragraph, Table, table
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.result import LessonResult, Page
@@ -53,7 +53,7 @@ class WordEmbeddings(LessonResult):
         return Page(
             text("word_embeddings.title"),
             (
-                Words(
+                Paragraph(
                     text(
                         "word_embeddings.words_numbers_number_name",
                         vocabulary_size=self.vocabulary_size,
@@ -66,7 +66,7 @@ class WordEmbeddings(LessonResult):
                     for word, neighbours in zip(self.words, self.near, strict=True)
                 ),
                 _neighbour_table(f"{a} − {b} + {c}", self.answers),
-                Words(f"{self._domain_verdict(text)} {self._answer(text)}".strip()),
+                Paragraph(f"{self._domain_verdict(text)} {self._answer(text)}".strip()),
                 table(
                     text("word_embeddings.cosines"),
                     self.cosines,
