@@ -1,4 +1,4 @@
-"""Page layout of a lesson figure: fonts, text blocks, and the height each block takes."""
+"""The canvas of a lesson figure: its fonts and colours, sized blocks and legends."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ class Figure(figure.Figure):
         return buffer.getvalue()
 
 
-class Page:
+class Canvas:
     """A figure of so many points, counted from its upper left, within a margin."""
 
     def __init__(self, wide: float, high: float, theme: Theme) -> None:
@@ -83,25 +83,25 @@ class FigureStyle:
     theme: Theme
     texts: dict[str, str]
 
-    def caption(self, page: Page, x: float, y: float, title: str) -> None:
-        """The caption above a part."""
-        page.text(x, y + 0.75 * self.font.size, self.texts[title], self.font, self.theme.grey)
+    def caption(self, canvas: Canvas, x: float, y: float, title: str) -> None:
+        """The caption above a block."""
+        canvas.text(x, y + 0.75 * self.font.size, self.texts[title], self.font, self.theme.grey)
 
 
 @dataclass(frozen=True)
-class Block:
-    """The size of a part, and the function that draws it with its upper left at a position."""
+class SizedBlock:
+    """The size of a block, and the function that draws it with its upper left at a position."""
 
     width: float
     height: float
-    draw: Callable[[Page, float, float], None]
+    draw: Callable[[Canvas, float, float], None]
     full_width: bool = False
     head: float | None = None  # of a table: the height above its first row
 
 
 def legend(
     entries: Sequence[tuple[dict[str, Any], str]], style: FigureStyle, widest: float
-) -> Block:
+) -> SizedBlock:
     """A legend: markers, each before its name, in lines."""
     font, positions = style.font, list[tuple[float, float]]()
     x, y, wide = 0.0, 0.0, 0.0
@@ -113,11 +113,11 @@ def legend(
         wide = max(wide, x + long)
         x += long + GAP
 
-    def draw(page: Page, x: float, y: float) -> None:
+    def draw(canvas: Canvas, x: float, y: float) -> None:
         for (marker, name), (across, down) in zip(entries, positions, strict=True):
             level = y + down + LEADING / 2
-            page.plot([x + across + 4], [level], **marker)
+            canvas.plot([x + across + 4], [level], **marker)
             left = x + across + TO_NAME
-            page.text(left, level + font.middle, style.texts[name], font, style.theme.ink)
+            canvas.text(left, level + font.middle, style.texts[name], font, style.theme.ink)
 
-    return Block(wide, y + LEADING if entries else 0.0, draw)
+    return SizedBlock(wide, y + LEADING if entries else 0.0, draw)

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Kind, Paragraph, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
@@ -76,18 +76,17 @@ class SelfVsCrossAttention(LessonResult):
 
     def _step(self, text: Text, name: str, which: str) -> tuple[Block, ...]:
         """A step across, and the same within."""
-        kind: Kind = "weights" if which == "weights" else "numbers"
+        draw = heatmap if which == "weights" else table
         cross_title = text("self_vs_cross_attention.across")
         self_title = text("self_vs_cross_attention.within")
         return (
             Paragraph(name),
             *(
-                table(
+                draw(
                     title,
                     getattr(steps, which),
                     steps.query_words,
                     steps.key_words if which != "contexts" else (),
-                    kind=kind,
                 )
                 for steps, title in (
                     (self.cross_attention, cross_title),
