@@ -10,8 +10,8 @@ import pytest
 import uvicorn
 from playwright.sync_api import expect, sync_playwright
 
-from dhyan.studio.app import make_app
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.server import make_app
 from tests.studio.small_models import models as models  # a fixture
 
 expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong

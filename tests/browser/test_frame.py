@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError, expect
 
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
-from dhyan.studio.static_files import VIEWS
+from dhyan.studio.server import VIEWS
 from tests.browser.conftest import Studio, serving
 
 SENTENCE = "text=The+bank+of+the+river+is+far.&model=transformer"

@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from dhyan.insight.decoder_steps import decoder_steps
-from dhyan.studio.tensor_json import to_json
+from dhyan.studio.schemas import to_json
 from tests.lessons.untrained_models import ENGLISH, untrained_translator
 from tests.studio.test_decoder_step import KINDS
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dhyan.studio.toy_tasks import TOYS
+from dhyan.studio.routes.training import TOYS
 from tests.studio.small_models import ALL
 from tests.studio.test_training import ENDLESS, STEPS, TINY
 

@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 
 from dhyan.config import load_recipe
 from dhyan.run import train
-from dhyan.studio.app import make_app
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.server import make_app
 from tests.data.test_spelling import SCRIPTS, ZWJ, ZWNJ, word
 from tests.tiny_models import here
 

@@ -3,8 +3,8 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from dhyan.studio.app import make_app
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.server import make_app
 from tests.studio.small_models import models as models  # a fixture
 
 

@@ -9,7 +9,7 @@ from filelock import FileLock
 from dhyan.config import load_recipe
 from dhyan.data.primer import generate_sentences
 from dhyan.run import train
-from dhyan.studio.demo_corpus import note_sentences
+from dhyan.studio.demo_models import note_sentences
 
 RNN = {
     "encoder.embedding_width": 24, "encoder.width": 32, "decoder.embedding_width": 24,

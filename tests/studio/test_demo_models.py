@@ -8,9 +8,16 @@ import time
 import pytest
 
 from dhyan.checkpoint import steps_in
-from dhyan.studio import demo_corpus, demo_models
-from dhyan.studio.demo_corpus import informal, note_sentences, write_corpus
-from dhyan.studio.demo_models import NAMES, DemoTraining, cache_folder, trained_models
+from dhyan.studio import demo_models
+from dhyan.studio.demo_models import (
+    NAMES,
+    DemoTraining,
+    cache_folder,
+    informal,
+    note_sentences,
+    trained_models,
+    write_corpus,
+)
 from tests.tiny_models import dhyan
 
 FEW = {
@@ -18,7 +25,7 @@ FEW = {
     "tokens_per_batch": 260, "embedding_width": 12, "width": 12,
     "readout_width": 12, "score_width": 12,
 }  # fmt: skip
-EXAMPLES = (demo_corpus.DEMO_RECIPES / ".." / "static" / "js" / "example_sentences.js").resolve()
+EXAMPLES = (demo_models.DEMO_RECIPES / ".." / "static" / "js" / "example_sentences.js").resolve()
 
 
 def test_sentences_of_the_notes_are_in_corpus_and_examples():
@@ -49,7 +56,7 @@ def test_informal_sentences_lack_capitals_and_full_stops():
 
 
 def test_the_corpus_is_written_once_with_separate_validation_sentences(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_corpus, "PAIRS", 300)
+    monkeypatch.setattr(demo_models, "PAIRS", 300)
     folder = write_corpus(tmp_path / "corpus")
     lines = {name: (folder / name).read_text().splitlines() for name in ("train.en", "train.hi")}
     assert len(lines["train.en"]) == len(lines["train.hi"]) > 300
@@ -74,9 +81,10 @@ def quick(monkeypatch, tmp_path):
     few = tmp_path / "few"
     few.mkdir()
     text = (demo_models.DEMO_RECIPES / "bahdanau.toml").read_text()
+    (few / "notes.txt").write_bytes((demo_models.DEMO_RECIPES / "notes.txt").read_bytes())
     for key, value in FEW.items():
-        text, found = re.subn(rf"\b({key}) = [\d.]+", rf"\1 = {value}", text)
-        assert found
+        text, count = re.subn(rf"\b({key}) = [\d.]+", rf"\1 = {value}", text)
+        assert count
     (few / "bahdanau.toml").write_text(text)
     monkeypatch.setattr(demo_models, "DEMO_RECIPES", few)
     monkeypatch.setattr(demo_models, "NAMES", NAMES[:1])
@@ -86,7 +94,7 @@ def quick(monkeypatch, tmp_path):
         "NOTE_REPEATS": 1,
         "VARIANT_REPEATS": 1,
     }.items():
-        monkeypatch.setattr(demo_corpus, name, value)
+        monkeypatch.setattr(demo_models, name, value)
     return tmp_path / "models"
 
 
@@ -121,15 +129,15 @@ def test_missing_models_are_trained_and_resumed_after_a_stop(quick):
     assert trained == {"bahdanau": folder}
     assert trained_models(quick) == [folder]
     assert not DemoTraining(quick, trained.__setitem__, lines.append).progress()
-    told = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-    steps = [one["step"] for one in told if one["event"] == "stepped"]
+    events = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    steps = [event["step"] for event in events if event["event"] == "stepped"]
     assert steps == sorted(set(steps)), "a step was taken twice"
     assert steps[-1] == FEW["steps"]
 
 
 def test_an_unwritable_cache_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(demo_corpus, "PAIRS", 30)
+    monkeypatch.setattr(demo_models, "PAIRS", 30)
     lines = []
     training = DemoTraining(tmp_path / "file" / "models", lambda name, folder: None, lines.append)
     training.start()

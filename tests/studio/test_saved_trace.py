@@ -9,9 +9,9 @@ from fastapi.testclient import TestClient
 
 from dhyan.errors import UserError
 from dhyan.insight.trace import trace
-from dhyan.studio.app import make_app
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.saved_trace import read_saved_trace
+from dhyan.studio.server import make_app
 from tests.insight.test_explain import ENGLISH, translator_of
 
 
@@ -70,7 +70,7 @@ def test_replay_does_not_import_torch(saved):
 import sys
 from pathlib import Path
 from fastapi.testclient import TestClient
-from dhyan.studio.app import make_app
+from dhyan.studio.server import make_app
 from dhyan.studio.registry import ModelRegistry
 page = TestClient(make_app(ModelRegistry([], [Path({str(saved)!r})])), base_url="http://127.0.0.1")
 for path in ("/", "/api/models", "/api/colours", "/static/js/main.js"):

@@ -13,11 +13,10 @@ from fastapi.testclient import TestClient
 
 from dhyan.checkpoint import steps_in
 from dhyan.errors import UserError
-from dhyan.studio.app import make_app
-from dhyan.studio.metrics_log import Tail, is_training
 from dhyan.studio.registry import ModelRegistry
-from dhyan.studio.toy_tasks import TOYS
-from dhyan.studio.training_job import TrainingJob, TrainingJobs
+from dhyan.studio.routes.training import TOYS
+from dhyan.studio.server import make_app
+from dhyan.studio.training_job import MetricsTail, TrainingJob, TrainingJobs, is_training
 from tests.studio.small_models import ALL
 
 TINY = {
@@ -43,7 +42,7 @@ def wait_for(condition, seconds=60):
 
 def test_a_tail_waits_for_complete_lines_and_skips_damaged_ones(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    tail = Tail(path)
+    tail = MetricsTail(path)
     assert tail.read_new() == (False, [])
     path.write_text('{"event": "saved", "step": 0}\nnot json\n{"event": "ste')
     assert tail.read_new() == (False, [{"event": "saved", "step": 0}])
@@ -56,7 +55,7 @@ def test_a_tail_waits_for_complete_lines_and_skips_damaged_ones(tmp_path):
 def test_a_tail_rereads_a_replaced_file(tmp_path):
     path, other = tmp_path / "metrics.jsonl", tmp_path / "other"
     path.write_text('{"event": "stepped", "step": 7}\n')
-    tail = Tail(path)
+    tail = MetricsTail(path)
     tail.read_new()
     other.write_text('{"event": "stepped", "step": 1}\n')
     other.rename(path)

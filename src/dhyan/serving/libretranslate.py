@@ -15,7 +15,7 @@ from dhyan.serving.schemas import (
 )
 from dhyan.serving.service import TranslationService, until_disconnect
 from dhyan.serving.worker_protocol import JobOptions, best_text
-from dhyan.web.strict_body import FORM, FormRoute
+from dhyan.web.body_format import FORM, FormRoute
 
 LANGUAGE_NAMES = {"en": "English", "hi": "Hindi", "de": "German", "fr": "French", "es": "Spanish"}
 FORM_BODY = {"content": {FORM: {"schema": LibreTranslateForm.model_json_schema()}}}

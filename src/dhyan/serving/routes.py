@@ -21,8 +21,7 @@ from dhyan.serving.schemas import (
 )
 from dhyan.serving.service import TranslationService, until_disconnect
 from dhyan.serving.worker_protocol import Answer, JobOptions
-from dhyan.web.server_sent_events import server_sent_event
-from dhyan.web.strict_body import StrictRoute
+from dhyan.web.body_format import StrictRoute, server_sent_event
 
 ERRORS = {
     401: "API key missing or unknown",

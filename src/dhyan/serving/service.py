@@ -13,7 +13,7 @@ from dhyan.serving.fair_queue import OnWords
 from dhyan.serving.scheduler import Scheduler
 from dhyan.serving.settings import MAX_DEADLINE
 from dhyan.serving.worker_protocol import Answer, JobOptions
-from dhyan.web.strict_body import client_disconnected
+from dhyan.web.body_format import client_disconnected
 
 Result = TypeVar("Result")
 

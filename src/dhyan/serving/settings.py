@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from dhyan.config.settings import setting
-from dhyan.web.limits import ConnectionLimits
+from dhyan.web.listen import ConnectionLimits
 
 MAX_TEXT_CHARACTERS = 5000
 MAX_TEXTS = 128

@@ -12,11 +12,13 @@ import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal
 
+from dhyan.errors import UserError
 from dhyan.insight.colors import weight_colors
-from dhyan.studio.font_subset import subset_font
 from dhyan.studio.model_cards import ModelCard, trace_card
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 STATIC = files("dhyan.studio") / "static"
 ENTRY_MODULE = "main.js"
 FONT = 'url("/font/deva.ttf") format("truetype")'
+
+FontFormat = Literal["ttf", "woff"]
 
 # `from "./x.js"`, `import "./x.js"` and `import("./x.js")`; of the last also `views/${name}.js`.
 _IMPORT = re.compile(r"""(\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.{1,2}/[^"'`]+)\2""")
@@ -166,3 +170,33 @@ def _with_import_names(name: str) -> str:
 def _resolve(name: str, path: str) -> str:
     """The module a relative path refers to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+
+
+def subset_font(text: str, file_format: FontFormat = "ttf") -> bytes:
+    """The Devanagari font with only the characters of a text, their conjuncts, and all weights.
+
+    Latin characters are left to the reader's own fonts, as on the page.
+    """
+    return _subset("".join(sorted({char for char in text if not char.isascii()})), file_format)
+
+
+@lru_cache(maxsize=32)
+def _subset(characters: str, file_format: FontFormat) -> bytes:
+    from fontTools.subset import Options, Subsetter
+    from fontTools.ttLib import TTFont
+    from fontTools.varLib.instancer import instantiateVariableFont
+
+    from dhyan.insight.fonts import devanagari_file
+
+    path = devanagari_file()
+    if path is None:
+        raise UserError("there is no Devanagari font: pip install fontpkg-noto-sans-devanagari")
+    font = TTFont(path, lazy=False)
+    subsetter = Subsetter(Options(layout_features=["*"], hinting=False))
+    subsetter.populate(text=characters)
+    subsetter.subset(font)
+    instantiateVariableFont(font, {"wdth": 100}, inplace=True)
+    font.flavor = None if file_format == "ttf" else file_format
+    buffer = BytesIO()
+    font.save(buffer)
+    return buffer.getvalue()

@@ -1,8 +1,13 @@
-"""Request models that several routes share, with the page's limits."""
+"""JSON of the API: the request models that routes share, with their limits, and packed tensors."""
 
-from typing import Annotated
+import base64
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MAX_CHARACTERS = 500  # of a sentence
 MAX_TOKENS = 128
@@ -27,3 +32,22 @@ class TranslateRequest(StrictModel):
     model: Name = ""
     beam: Annotated[int, Field(ge=1, le=MAX_BEAM)] = 1
     prefix: Text = ""
+
+
+def pack_tensor(tensor: "Tensor") -> dict[str, Any]:
+    """A tensor as its shape and 32-bit floats in base64, which the page unpacks."""
+    raw = tensor.detach().cpu().float().contiguous().numpy().astype("<f4").tobytes()
+    return {"shape": list(tensor.shape), "data": base64.b64encode(raw).decode()}
+
+
+def to_json(value: Any) -> Any:
+    """A dataclass of tensors, strings and numbers as JSON values."""
+    from torch import Tensor
+
+    if isinstance(value, Tensor):
+        return pack_tensor(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    return value

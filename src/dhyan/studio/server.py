@@ -1,4 +1,4 @@
-"""The studio's server: loopback only, announces its address, stops on Ctrl-C."""
+"""The studio's server, for this machine alone: the page, its JSON API, and their lifecycle."""
 
 import asyncio
 import logging
@@ -8,11 +8,112 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
-from dhyan.studio.app import make_app
+from fastapi import FastAPI
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
-from dhyan.web.listen import ListenAddress
+from dhyan.studio.routes import (
+    export,
+    gravity,
+    heads,
+    length,
+    mask,
+    operands,
+    training,
+    translate,
+)
+from dhyan.studio.saved_trace import TraceOnlyError
+from dhyan.version import __version__
+from dhyan.web.body_format import StrictRoute
+from dhyan.web.errors import ApiError, add_error_handlers, invalid_request
+from dhyan.web.guard import GuardPolicy, RequestGuard
+from dhyan.web.listen import LOOPBACK_NAMES, ListenAddress
 from dhyan.web.server import Server, listener
+
+ROUTES = (translate, operands, heads, mask, length, gravity, training, export)
+STATIC = files("dhyan.studio") / "static"
+VIEWS = (
+    "translate", "step", "qkv", "heads", "mask", "gravity", "scale", "length", "train", "compare",
+)  # fmt: skip
+IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
+MAX_BODY_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self' data:; "
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+
+
+def make_app(registry: ModelRegistry) -> ASGIApp:
+    """All routes over a registry of models, behind the request guard."""
+    app = FastAPI(
+        title="dhyan studio",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
+    app.router.route_class = StrictRoute
+    add_error_handlers(app)
+    app.add_exception_handler(UserError, _user_error)
+    app.add_exception_handler(TraceOnlyError, _trace_only)
+    for routes in ROUTES:
+        routes.add(app, registry)
+    _add_page(app)
+    policy = GuardPolicy(is_loopback, MAX_BODY_BYTES, MAX_HEADER_BYTES, CONTENT_SECURITY_POLICY)
+    return RequestGuard(app, policy)
+
+
+def _add_page(app: FastAPI) -> None:
+    """One HTML document for every view, its modules and styles, and the Devanagari font."""
+    app.mount("/static", StaticFiles(directory=str(STATIC)), name="static")
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+
+    @app.get("/font/deva.ttf", include_in_schema=False)
+    def font() -> Response:
+        from dhyan.insight.fonts import devanagari_file
+
+        path = devanagari_file()
+        if path is None:
+            return Response(status_code=404)
+        return FileResponse(path, media_type="font/ttf", headers=IMMUTABLE)
+
+    @app.get("/", include_in_schema=False)
+    @app.get("/{view:path}", include_in_schema=False)
+    def view(view: str = "translate") -> Response:
+        known = (view or "translate") in VIEWS
+        return HTMLResponse(page) if known else HTMLResponse(_not_found(), status_code=404)
+
+
+def _not_found() -> str:
+    links = "".join(f'<li><a href="/{view}">{view}</a></li>' for view in VIEWS)
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · dhyan</title>'
+        '<link rel="stylesheet" href="/static/css/base.css">'
+        f"<main><h1>There is no such view</h1><p>The views are:</p><ul>{links}</ul></main></html>"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a `Host` header names this machine, with any port."""
+    name = host.rsplit(":", 1)[0] if host.rpartition(":")[2].isdecimal() else host
+    return name in (*LOOPBACK_NAMES, "::1")
+
+
+async def _user_error(request: Any, error: Exception) -> Response:
+    return invalid_request(str(error)).response()
+
+
+async def _trace_only(request: Any, error: Exception) -> Response:
+    """The page has a translated sentence for this code."""
+    return ApiError(400, "trace_only", str(error)).response()
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """Training jobs: `dhyan train` in a subprocess, followed by its metrics log, cancelled on request.
 
-Nothing here imports torch. A pipe ties a job to this process (see `parent_watchdog`), so that it
-saves a checkpoint and stops when this process is gone, however it ended.
+Nothing here imports torch. The subprocess is `python -m dhyan.studio.training_job train …`: the
+command line with a parent watchdog. Its standard input is a pipe from this process; when the other
+end closes, however this process ended, the job gets SIGTERM, saves a checkpoint and stops.
 """
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -13,19 +15,75 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from dhyan.checkpoint import steps_in
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
-from dhyan.studio.metrics_log import METRICS, Event, Tail
 
+Event = dict[str, Any]
 State = Literal["running", "done", "cancelled", "failed"]
+METRICS = "metrics.jsonl"
 LOG = "training.log"
 STOP_SECONDS = 10.0  # to save a checkpoint in
 STOPPED_CODES = (-signal.SIGTERM, -signal.SIGKILL, -signal.SIGINT, 128 + 15, 128 + 2)
+
+
+@dataclass
+class MetricsTail:
+    """A metrics log of JSON lines, read on from the last position."""
+
+    path: Path
+    _position: int = field(default=0, init=False)
+    _inode: int = field(default=0, init=False)
+
+    def read_new(self) -> tuple[bool, list[Event]]:
+        """Whether the file was rewritten, as by a resumed run, and the complete new lines.
+
+        A line that is still being written is read next time; a damaged one is skipped.
+        """
+        try:
+            with self.path.open("rb") as file:
+                status = self.path.stat()
+                changed = status.st_ino != self._inode or status.st_size < self._position
+                rewritten, self._inode = changed and bool(self._inode), status.st_ino
+                self._position = 0 if rewritten else self._position
+                file.seek(self._position)
+                lines, _, _ = file.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return False, []
+        if lines:
+            self._position += len(lines) + 1
+        return rewritten, [event for line in lines.splitlines() if (event := _event(line))]
+
+
+def read_events(folder: Path) -> list[Event]:
+    """All events a run has written so far."""
+    return MetricsTail(folder / METRICS).read_new()[1]
+
+
+def is_training(folder: Path) -> bool:
+    """Whether a process is training in this folder: it holds the folder's lock."""
+    import fcntl
+
+    try:
+        with (folder / "lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("step"), int) else None
 
 
 @dataclass(frozen=True)
@@ -66,12 +124,12 @@ class TrainingJob:
         self.steps = load_recipe(recipe, settings).training.steps
         folder.mkdir(parents=True, exist_ok=True)
         self._first_step = max(steps_in(folder), default=0)
-        self._tail, self._events = Tail(folder / METRICS), list[Event]()
+        self._tail, self._events = MetricsTail(folder / METRICS), list[Event]()
         self._started, self._cancelled = time.time(), False
         self._loop_started: float | None = None
         self._lock = threading.Lock()
         self._log = None if inherit_output else folder / LOG
-        command = [sys.executable, "-m", "dhyan.studio.parent_watchdog", "train", recipe]
+        command = [sys.executable, "-m", "dhyan.studio.training_job", "train", recipe]
         command += ["--out", str(folder), "--threads", str(threads), *(["--resume"] * resume)]
         for key, value in (settings or {}).items():
             command += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
@@ -150,8 +208,8 @@ class TrainingJob:
         if self._log is None or not self._log.exists():
             return "the training failed; see the terminal"
         lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
-        written = [line.strip() for line in lines if line.strip()]
-        return written[-1].removeprefix("dhyan: ") if written else "the training ended silently"
+        messages = [line.strip() for line in lines if line.strip()]
+        return messages[-1].removeprefix("dhyan: ") if messages else "the training ended silently"
 
 
 class TrainingJobs:
@@ -213,3 +271,15 @@ def _start(command: list[str], log: Path | None, threads: int) -> "subprocess.Po
             start_new_session=True,
             env=environment,
         )
+
+
+def _stop_with_parent() -> None:
+    """Parent watchdog: SIGTERM to this process when the pipe of its standard input closes."""
+    while os.read(0, 1):  # not sys.stdin: its lock would be held when the process ends
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    runpy.run_module("dhyan", run_name="__main__")  # by name: the command line is a layer above

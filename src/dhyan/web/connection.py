@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dhyan.web.errors import ApiError, body_too_large, invalid_request
 from dhyan.web.guard import headers_too_large
-from dhyan.web.limits import ConnectionLimits
+from dhyan.web.listen import ConnectionLimits
 
 IDLE_GRACE = 0.5  # seconds an idle connection stays open for one more request at shutdown
 TRANSFER_GRACE = 1.0  # seconds a connection has at shutdown to send its body or read its answer

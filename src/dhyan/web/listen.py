@@ -1,4 +1,7 @@
-"""Listening addresses: IP and port, allowed host names, and the bound socket."""
+"""Listening addresses, bound sockets, and the limits of connections.
+
+Free of web libraries, so that a command line can read them.
+"""
 
 import ipaddress
 import socket
@@ -42,6 +45,19 @@ class ListenAddress:
     @property
     def _url_host(self) -> str:
         return f"[{self.host}]" if ":" in self.host else self.host
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionLimits:
+    """Limits of a connection; times in seconds, sizes in bytes."""
+
+    header_timeout: float = 5.0
+    body_timeout: float = 10.0
+    """also the time a client has to read a response"""
+    keep_alive_timeout: float = 5.0
+    max_body_bytes: int = 1024 * 1024
+    max_header_bytes: int = 16 * 1024
+    max_connections: int = 4096
 
 
 def bind(address: ListenAddress, option: str = "--port") -> socket.socket:

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dhyan.web.connection import connection_class
-from dhyan.web.limits import ConnectionLimits
+from dhyan.web.listen import ConnectionLimits
 
 BACKLOG = 2048
 

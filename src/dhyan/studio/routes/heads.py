@@ -9,9 +9,8 @@ from fastapi import FastAPI
 
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
-from dhyan.studio.routes.qkv import HeadRequest
-from dhyan.studio.schemas import TranslateRequest
-from dhyan.studio.tensor_json import to_json
+from dhyan.studio.routes.operands import HeadRequest
+from dhyan.studio.schemas import TranslateRequest, to_json
 from dhyan.studio.traces import trace_of, translate
 
 if TYPE_CHECKING:

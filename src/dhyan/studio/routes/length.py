@@ -23,7 +23,7 @@ from dhyan.studio.test_sentences import (
     trained_length,
     training_sentences,
 )
-from dhyan.web.server_sent_events import server_sent_event
+from dhyan.web.body_format import server_sent_event
 
 if TYPE_CHECKING:
     from dhyan.compare.test_sets import EvaluationExample

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
-from dhyan.studio.schemas import MAX_TOKENS, TranslateRequest
-from dhyan.studio.tensor_json import to_json
+from dhyan.studio.schemas import MAX_TOKENS, TranslateRequest, to_json
 from dhyan.studio.traces import translate
 
 if TYPE_CHECKING:

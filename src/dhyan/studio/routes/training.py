@@ -1,11 +1,11 @@
-"""Routes of the training view: runs with their curves and probes, and toys to train."""
+"""Routes of the training view: curves and checkpoint probes of runs, and toy tasks to train."""
 
 import asyncio
 import atexit
 import json
 import tempfile
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -19,15 +19,99 @@ from pydantic import Field
 from dhyan.checkpoint import steps_in
 from dhyan.errors import UserError
 from dhyan.studio.checkpoint_probe import CheckpointProbes
-from dhyan.studio.metrics_log import METRICS, Tail, is_training, read_events
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.schemas import Name, StrictModel, Text
-from dhyan.studio.toy_tasks import TOYS, Toy
-from dhyan.studio.training_job import Progress, TrainingJob, TrainingJobs
-from dhyan.web.server_sent_events import server_sent_event
+from dhyan.studio.training_job import (
+    METRICS,
+    MetricsTail,
+    Progress,
+    TrainingJob,
+    TrainingJobs,
+    is_training,
+    read_events,
+)
+from dhyan.web.body_format import server_sent_event
 
+CHECKPOINTS = 12  # of a toy
 POLL_SECONDS = 0.25  # between two reads of a metrics log
 PROBE = "Anil sends the money to Ravi."
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A toy task, learnt in a minute: a recipe with settings, and a probe sentence to watch."""
+
+    recipe: str
+    settings: Mapping[str, Any]
+    probe: str
+    expected: str
+
+
+def _schedule(steps: int) -> dict[str, Any]:
+    """Evenly spaced checkpoints and validations, all of them kept."""
+    interval = steps // CHECKPOINTS
+    return {
+        "training.steps": interval * CHECKPOINTS,
+        "training.save_every": interval,
+        "training.validate_every": interval,
+        "training.valid_sentences": 20,
+        "training.keep_checkpoints": 1000,
+        "training.report_every": 5,
+        "training.schedule": "cosine",
+        "decoding.beam": 1,
+    }
+
+
+_SMALL = {
+    "data.pairs": 8000,
+    "encoder.embedding_width": 32,
+    "encoder.width": 48,
+    "encoder.dropout": 0.0,
+    "decoder.embedding_width": 32,
+    "decoder.width": 64,
+    "decoder.readout_width": 48,
+    "decoder.dropout": 0.0,
+    "decoder.attention.score_width": 48,
+}
+
+TOYS: Mapping[str, Toy] = {
+    "copy": Toy(
+        "numbers",
+        {**_SMALL, **_schedule(240), "data.task": "copy", "training.warmup_steps": 30},
+        "n a m a s t e",
+        "n a m a s t e",
+    ),
+    "reverse": Toy(
+        "numbers",
+        {**_SMALL, **_schedule(192), "data.task": "reverse", "training.warmup_steps": 30},
+        "n a m a s t e",
+        "e t s a m a n",
+    ),
+    "dates": Toy(
+        "numbers",
+        {
+            **_SMALL,
+            **_schedule(300),
+            "data.task": "dates",
+            "text.tokenizer": "characters",
+            "training.warmup_steps": 30,
+        },
+        "25 march 1998",
+        "1998-03-25",
+    ),
+    "hindi": Toy(
+        "primer",
+        {
+            **_schedule(408),
+            "data.pairs": 5000,
+            "data.max_words": 8,
+            "data.core_share": 0.1,
+            "training.warmup_steps": 50,
+        },
+        "Anil sends the money to Ravi.",
+        "अनिल रवि को पैसा भेजता है।",
+    ),
+}
 
 
 class ToyRequest(StrictModel):
@@ -153,7 +237,7 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
 async def _events(run: Run) -> AsyncIterator[str]:
     """The metrics of a run so far, then as they come, until it has ended."""
-    tail, before = Tail(run.folder / METRICS), None
+    tail, before = MetricsTail(run.folder / METRICS), None
     while True:
         progress = run.progress()
         rewritten, new = tail.read_new()

@@ -1,8 +1,9 @@
-"""Routes of the translate view: the trace of a translation, at once or as a token stream."""
+"""Routes of the models and of the translate view: its trace, at once or as a token stream."""
 
 import queue
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,11 +13,29 @@ from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.schemas import TranslateRequest
 from dhyan.studio.traces import trace_json
-from dhyan.web.server_sent_events import server_sent_event
+from dhyan.web.body_format import server_sent_event
 
 
 def add(app: FastAPI, registry: ModelRegistry) -> None:
-    """Add the trace as JSON, and as server-sent events."""
+    """Add liveness, models, colours, and the trace as JSON and as server-sent events."""
+
+    @app.get("/livez")
+    def livez() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/api/models")
+    def models() -> list[dict[str, Any]]:
+        return [asdict(model.card()) for model in registry.models.values()]
+
+    @app.get("/api/models/pending")
+    def pending() -> list[dict[str, Any]]:
+        return [asdict(model) for model in registry.pending()]
+
+    @app.get("/api/colours")
+    def colours() -> dict[str, Any]:
+        from dhyan.insight.colors import weight_colors
+
+        return weight_colors()
 
     @app.post("/api/translate")
     def translate(request: TranslateRequest) -> Response:

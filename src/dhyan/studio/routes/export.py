@@ -58,7 +58,7 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
     @app.get("/api/font/subset.ttf")
     def font(text: Characters) -> Response:
-        from dhyan.studio.font_subset import subset_font
+        from dhyan.studio.export_html import subset_font
 
         return Response(subset_font(text), media_type="font/ttf")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from dhyan.web.body_format import parse_form, parse_json
 from dhyan.web.errors import ApiError
-from dhyan.web.strict_body import parse_form, parse_json
 
 REFUSED = [
     b"", b"{", b"nul", b'{"a": NaN}', b'{"a": 1e400}', b'{"a": -Infinity}', b'{"a":1,"a":2}',

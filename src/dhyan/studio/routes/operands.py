@@ -1,4 +1,7 @@
-"""Routes of the Q K V view: one head with all its operands, and attention over given matrices."""
+"""Routes of the step and Q K V views: all operands of a decoder step, and of one head.
+
+A third route computes attention over the matrices of a request, to check the page's arithmetic.
+"""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -7,8 +10,7 @@ from pydantic import Field
 
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
-from dhyan.studio.schemas import Matrix, StrictModel, TranslateRequest
-from dhyan.studio.tensor_json import to_json
+from dhyan.studio.schemas import Matrix, StrictModel, TranslateRequest, to_json
 from dhyan.studio.traces import trace_of, translate
 
 if TYPE_CHECKING:
@@ -41,6 +43,17 @@ class AttendRequest(StrictModel):
 
 def add(app: FastAPI, registry: ModelRegistry) -> None:
     """Add the routes."""
+
+    @app.post("/api/step")
+    def step(request: TranslateRequest) -> dict[str, Any]:
+        """All decoder steps of a recurrent model at once."""
+        from dhyan.insight.decoder_steps import decoder_steps, recurrent_decoder
+
+        with registry.get(request.model).translator() as translator:
+            recurrent_decoder(translator)
+            translation = translate(translator, request)
+            steps: dict[str, Any] = to_json(decoder_steps(translator, request.text, translation))
+            return steps
 
     @app.post("/api/head")
     def head(request: HeadRequest) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dhyan.insight.explain import cross_maps, explain
 from dhyan.insight.heatmap import heatmap, save
 from dhyan.insight.trace import trace
 from dhyan.run import load
-from dhyan.studio.routes.figures import FigureRequest, select_map
+from dhyan.studio.routes.export import FigureRequest, select_map
 
 SENTENCE = "how are you"
 MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "svg": b"<?xml"}

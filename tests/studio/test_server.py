@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dhyan.studio.app import CONTENT_SECURITY_POLICY, MAX_BODY_BYTES
+from dhyan.studio.server import CONTENT_SECURITY_POLICY, MAX_BODY_BYTES
 
 FOREIGN_HOSTS = (
     "evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example",

@@ -1,4 +1,4 @@
-"""Strict request bodies: plain JSON or a plain form, decoded before the request model sees them.
+"""Body formats: strict JSON and forms in requests, server-sent events in responses.
 
 FastAPI reads a body with `json.loads`, which takes NaN, duplicate keys and half surrogate pairs.
 `StrictRoute` gives its handlers a request that refuses them.
@@ -125,3 +125,8 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         raise ValueError("duplicate key")
     return fields
+
+
+def server_sent_event(name: str, data: Any) -> str:
+    """A server-sent event with JSON data."""
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
