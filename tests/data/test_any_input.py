@@ -13,10 +13,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dhyan.cli.batch_translate import TranslationJob
-from dhyan.cli.input_lines import in_chunks, read_input
 from dhyan.cli.messages import ProgressLines
-from dhyan.cli.output import OutputStyle
+from dhyan.cli.translate import TranslationJob
+from dhyan.cli.translate_io import OutputStyle, in_chunks, read_input
 from dhyan.config import DecodingOptions
 from dhyan.data.read_text import MAX_LINE_BYTES
 from dhyan.decoding.translator import Translation

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.cli.exit_codes import Exit
+from dhyan.cli.messages import Exit
 from dhyan.config import load_recipe, shipped_recipes
 from dhyan.run import train
 from tests.tiny_models import environment

@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from dhyan.attention_maps import AttentionMap
-from dhyan.cli.input_lines import read_glossary
+from dhyan.cli.translate_io import read_glossary
 from dhyan.data.filters import invisible_classes
 from dhyan.data.leakage import LeakageDetector, fold_words
 from dhyan.data.pairs import Pair

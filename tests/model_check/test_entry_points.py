@@ -11,8 +11,8 @@ from safetensors.numpy import load as load_tensors
 from dhyan import atomic_folder
 from dhyan.attention import GeneralScore, registry
 from dhyan.checkpoint import tensors_to_bytes
-from dhyan.cli.exit_codes import Exit
 from dhyan.cli.info import info
+from dhyan.cli.messages import Exit
 from dhyan.cli.recipe import find_recipe
 from dhyan.config import dump_recipe
 from dhyan.errors import UserError

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dhyan.cli.exit_codes import Exit
+from dhyan.cli.messages import Exit
 from dhyan.model_check import read_model
 from tests.model_check.hostile_models import (
     ALL_HOSTILE,

@@ -11,13 +11,12 @@ import typer
 
 from dhyan.cli import data
 from dhyan.cli.average import average
-from dhyan.cli.compare import compare
-from dhyan.cli.compare_one import COMPARE_ONE, compare_one
+from dhyan.cli.compare import COMPARE_ONE, compare, compare_one
 from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
-from dhyan.cli.exit_codes import Exit
 from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
+from dhyan.cli.messages import Exit
 from dhyan.cli.recipe import recipe
 from dhyan.cli.serve import serve
 from dhyan.cli.show import show

@@ -6,15 +6,15 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from dhyan.cli.compare_one import COMPARE_ONE, train_and_test
-from dhyan.cli.messages import log_to_stderr
+from dhyan.cli.messages import REPORT_SECONDS, Exit, ProgressLines, log_to_stderr
 from dhyan.cli.options import (
     Columns,
     Device,
@@ -27,7 +27,16 @@ from dhyan.cli.options import (
     option,
     split_columns,
 )
-from dhyan.cli.progress import EXIT_CODES, throttled
+from dhyan.cli.progress import (
+    EXIT_CODES,
+    event_lines,
+    format_duration,
+    format_speed,
+    plain_lines,
+    progress_bar,
+    stopped_by_signals,
+    throttled,
+)
 from dhyan.cli.recipe import override_recipe
 from dhyan.config import Data
 from dhyan.errors import UserError
@@ -36,9 +45,14 @@ if TYPE_CHECKING:
     from dhyan.compare.budget import Budget
     from dhyan.compare.ladder import Preset, Rung
     from dhyan.compare.plan import Candidate, Entry, Plan
+    from dhyan.compare.train import BudgetedRun
     from dhyan.config import Recipe
+    from dhyan.run import Run
+    from dhyan.training.events import Event
 
 logger = logging.getLogger(__name__)
+
+COMPARE_ONE = "compare-one"  # the command of each process with --jobs
 
 
 def compare(
@@ -177,6 +191,89 @@ def _candidates(
         if names.count(name) > 1:
             raise UserError(f"{name!r} is a rung of the ladder: give your recipe another name")
     return candidates
+
+
+def compare_one(folder: Path, name: str, device: str, threads: int) -> None:
+    """Train and test one model of a comparison, in a process that stops when its parent ends."""
+    from dhyan.compare.plan import read_plan
+
+    plan, parent = read_plan(folder), os.getppid()
+    if plan is None:
+        raise UserError(f"{folder}: no plan of a comparison here; start one with dhyan compare")
+
+    def parent_ended() -> bool:
+        return os.getppid() != parent
+
+    log_to_stderr(quiet=False)
+    train_and_test(
+        plan, plan.entry(name), device=device, threads=threads, parent_ended=parent_ended
+    )
+
+
+def train_and_test(
+    plan: "Plan",
+    entry: "Entry",
+    *,
+    device: str,
+    threads: int,
+    quiet: bool = False,
+    parent_ended: Callable[[], bool] = lambda: False,
+) -> None:
+    """Train a model to the end of its budget, resuming if it was interrupted, and test it."""
+    from dhyan.compare.evaluate import evaluate_model
+    from dhyan.compare.test_sets import read_tests
+    from dhyan.compare.train import start_run
+
+    logger.info(f"\n{entry.name}: {entry.about}")
+    run = start_run(plan, entry, device=device, threads=threads)
+    with stopped_by_signals(run.trainer) as received, _run_progress(run, quiet) as report:
+        for event in run:
+            report(event)
+            if parent_ended() and not run.trainer.stop_reason:
+                run.trainer.stop("the comparison was stopped")
+    if received or parent_ended():
+        logger.info("stopped, with a checkpoint; the same command resumes it")
+        raise typer.Exit(EXIT_CODES[received[0]] if received else Exit.TERMINATED)
+    logger.info(f"{entry.name}: testing")
+    tests = read_tests(plan.folder)
+    evaluate_model(
+        plan,
+        entry,
+        tests,
+        device=device,
+        threads=threads,
+        on_progress=ProgressLines(quiet=quiet).update,
+    )
+
+
+def _run_progress(
+    run: "BudgetedRun", quiet: bool
+) -> AbstractContextManager[Callable[["Event"], None]]:
+    """The report of progress: by steps, or by time if that is the budget."""
+    if run.seconds:
+        return _time_lines(run)
+    show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
+    return show(cast("Run", run))
+
+
+@contextmanager
+def _time_lines(run: "BudgetedRun") -> Iterator[Callable[["Event"], None]]:
+    """A line for every event but steps, and one with the time spent every few seconds."""
+    from dhyan.training.events import Stepped
+
+    last_report = monotonic()
+
+    def report(event: "Event") -> None:
+        nonlocal last_report
+        if not isinstance(event, Stepped):
+            for line in event_lines(event):
+                logger.info(line)
+        elif monotonic() - last_report >= REPORT_SECONDS:
+            last_report = monotonic()
+            spent = f"{format_duration(run.spent())} of {format_duration(run.seconds)}"
+            logger.info(f"step {event.step:,}  {format_speed(event)}  {spent}")
+
+    yield report
 
 
 def _train_in_parallel(

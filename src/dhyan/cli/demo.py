@@ -10,7 +10,7 @@ import typer
 
 from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import Threads, recipe_option
-from dhyan.cli.progress import show_progress
+from dhyan.cli.train import train_with_progress
 from dhyan.config import Training, load_recipe
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def demo(
     recipe = _primer_recipe(steps)
     logger.info(f"training the recipe 'primer': {recipe.about}")
     resume = (out / "run").exists()
-    show_progress(train(recipe, out / "run", resume=resume, threads=threads), again="")
+    train_with_progress(train(recipe, out / "run", resume=resume, threads=threads), again="")
     translator = load(out / "run")
     logger.info("generating the test sets")
     tests = {test.name: test for test in _test_sets(recipe, translator, sentences).sets}

@@ -1,18 +1,30 @@
-"""Messages on stderr: the log, warnings about translations, progress in lines per second."""
+"""Exit codes, and messages on stderr: the log, warnings, progress in lines per second."""
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from enum import IntEnum
 from time import monotonic
-from typing import TYPE_CHECKING
 
-from dhyan.cli.progress import REPORT_SECONDS
-
-if TYPE_CHECKING:
-    from dhyan.decoding.translator import Translation
-
-FIRST_WARNINGS = 3
+REPORT_SECONDS = 10.0  # between two reports of progress
 JOINERS = "\u200c\u200d"  # invisible, but part of the spelling of Indic words
+
+
+class Exit(IntEnum):
+    """Exit codes of the commands."""
+
+    SUCCESS = 0
+    """success"""
+    BUG = 1
+    """a bug of dhyan, with a traceback; please report it"""
+    USER_ERROR = 2
+    """a mistake you can correct: stderr names the place and the remedy, a line per problem"""
+    CLOSED_PIPE = 141
+    """the reader of the output closed it, as in `| head`"""
+    INTERRUPTED = 130
+    """stopped by Ctrl-C; a training run has saved a checkpoint and continues with --resume"""
+    TERMINATED = 143
+    """stopped by SIGTERM, likewise"""
 
 
 class _Stderr(logging.Handler):
@@ -41,37 +53,6 @@ def warn(line: str) -> None:
     print(f"dhyan: {''.join(escaped)}", file=sys.stderr)
 
 
-class TranslationWarnings:
-    """Warnings about translations: the first few of each sort with their place, then a total."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-
-    def check(self, place: str, translation: "Translation") -> None:
-        """Warn about a translation, or one of its n-best list, that is not as it should be."""
-        if translation.no_token_allowed:
-            self.warn(place, "stops where no token was allowed", "stop where no token was allowed")
-        elif not translation.finished:
-            self.warn(place, "cut off at the length limit (--max-length)", "were cut off")
-        nbest = (translation, *translation.others)
-        if lost := _distinct(item.lost_placeholders for item in nbest):
-            self.warn(place, f"lost {lost}", "lost a placeholder")
-        if missing := _distinct(item.missing_terms for item in nbest):
-            self.warn(place, f"lacks {missing}", "lack a term of the glossary")
-
-    def warn(self, place: str, line: str, summary: str) -> None:
-        """Print one of the first few warnings with this summary; count the others."""
-        self.counts[summary] = self.counts.get(summary, 0) + 1
-        if self.counts[summary] <= FIRST_WARNINGS:
-            warn(f"{place}: {line}")
-
-    def log_totals(self) -> None:
-        """Print how many warnings of each sort there were, if more than were printed."""
-        for summary, count in self.counts.items():
-            if count > FIRST_WARNINGS:
-                warn(f"{count:,} translations in all {summary}")
-
-
 class ProgressLines:
     """A line every few seconds: how many lines are done, of how many, and how fast.
 
@@ -92,7 +73,3 @@ class ProgressLines:
             self.total = self.lines()
         count = f"{done:,}/{self.total:,}" if self.total else f"{done:,}"
         warn(f"{count} lines  {done / (now - self.start):,.1f} lines/s")
-
-
-def _distinct(texts: Iterable[Sequence[str]]) -> str:
-    return ", ".join(dict.fromkeys(text for own in texts for text in own))

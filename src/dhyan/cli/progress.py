@@ -1,7 +1,6 @@
 """Progress on stderr: a bar in a terminal, plain lines elsewhere; and what signals do."""
 
 import logging
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dhyan.cli.exit_codes import Exit
+from dhyan.cli.messages import REPORT_SECONDS, Exit
 
 if TYPE_CHECKING:
     from dhyan.run import Run
@@ -21,36 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
-REPORT_SECONDS = 10.0
 EXIT_CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
-
-
-def show_progress(run: "Run", *, quiet: bool = False, again: str = " with --resume") -> None:
-    """Train to the end with a report of progress, then print the result and the next commands.
-
-    After an interrupt, the same command with `again` added to it resumes the run.
-    """
-    show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
-    with stopped_by_signals(run.trainer) as received, show(run) as report:
-        for event in run:
-            report(event)
-    typer.echo(format_result(run))
-    if received:
-        logger.info(f"stopped, with a checkpoint; the same command{again} resumes the run")
-        raise typer.Exit(EXIT_CODES[received[0]])
-    folder = shlex.quote(str(run.folder.path))
-    logger.info(
-        f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE"
-    )
-
-
-def format_result(run: "Run") -> str:
-    """The folder of the model, and the score of its best checkpoint."""
-    state, metric = run.trainer.state, run.trainer.settings.early_stopping_metric
-    if state.best_step is None or state.best_score is None:
-        return f"{run.folder.path}  step {state.step:,}"
-    best = format_scores({metric: state.best_score})
-    return f"{run.folder.path}  best at step {state.best_step:,} of {state.step:,}: {best}"
 
 
 @contextmanager

@@ -141,7 +141,7 @@ def _rate_limit(address: "ListenAddress", rate: float | None) -> float:
 
 
 def _canary(path: Path | None) -> "Canary":
-    from dhyan.cli.input_lines import read_glossary
+    from dhyan.cli.translate_io import read_glossary
     from dhyan.serving.supervisor import Canary
 
     if path is None:

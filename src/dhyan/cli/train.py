@@ -1,7 +1,10 @@
 """`dhyan train`: train a recipe into a run folder."""
 
+import logging
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,9 +28,20 @@ from dhyan.cli.options import (
     ValidTarget,
     split_columns,
 )
-from dhyan.cli.progress import show_progress
+from dhyan.cli.progress import (
+    EXIT_CODES,
+    format_scores,
+    plain_lines,
+    progress_bar,
+    stopped_by_signals,
+)
 from dhyan.cli.recipe import override_recipe
 from dhyan.config import shipped_recipes
+
+if TYPE_CHECKING:
+    from dhyan.run import Run
+
+logger = logging.getLogger(__name__)
 
 RECIPE_HELP = (
     f"A .toml file, a model whose recipe to use, or one of {', '.join(shipped_recipes())}."
@@ -87,4 +101,32 @@ def train(
 
     log_to_stderr(quiet=quiet)
     run = start(chosen, folder, resume=resume, wait=wait, device=device, threads=threads)
-    show_progress(run, quiet=quiet)
+    train_with_progress(run, quiet=quiet)
+
+
+def train_with_progress(run: "Run", *, quiet: bool = False, again: str = " with --resume") -> None:
+    """Train to the end with a report of progress, then print the result and the next commands.
+
+    After an interrupt, the same command with `again` added to it resumes the run.
+    """
+    show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
+    with stopped_by_signals(run.trainer) as received, show(run) as report:
+        for event in run:
+            report(event)
+    typer.echo(format_result(run))
+    if received:
+        logger.info(f"stopped, with a checkpoint; the same command{again} resumes the run")
+        raise typer.Exit(EXIT_CODES[received[0]])
+    folder = shlex.quote(str(run.folder.path))
+    logger.info(
+        f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE"
+    )
+
+
+def format_result(run: "Run") -> str:
+    """The folder of the model, and the score of its best checkpoint."""
+    state, metric = run.trainer.state, run.trainer.settings.early_stopping_metric
+    if state.best_step is None or state.best_score is None:
+        return f"{run.folder.path}  step {state.step:,}"
+    best = format_scores({metric: state.best_score})
+    return f"{run.folder.path}  best at step {state.best_step:,} of {state.step:,}: {best}"

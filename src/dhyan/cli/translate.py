@@ -1,26 +1,16 @@
 """`dhyan translate`: as many lines out as come in."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from itertools import repeat
+from dataclasses import dataclass, field, replace
+from itertools import islice, repeat
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dhyan.cli.batch_translate import TranslationJob, option_name, place_of
-from dhyan.cli.exit_codes import Exit
-from dhyan.cli.input_lines import (
-    count_lines,
-    in_chunks,
-    read_glossary,
-    read_input,
-    read_lines,
-    read_terms,
-)
-from dhyan.cli.messages import ProgressLines, warn
+from dhyan.cli.messages import Exit, ProgressLines, warn
 from dhyan.cli.options import (
     AsJson,
     Beam,
@@ -31,11 +21,28 @@ from dhyan.cli.options import (
     option,
     recipe_option,
 )
-from dhyan.cli.output import OutputStyle
+from dhyan.cli.translate_io import (
+    Line,
+    OutputStyle,
+    TranslationWarnings,
+    count_lines,
+    find_term,
+    format_failure,
+    format_translation,
+    in_chunks,
+    read_glossary,
+    read_input,
+    read_lines,
+    read_terms,
+)
 from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
+if TYPE_CHECKING:
+    from dhyan.decoding.translator import Translation, Translator
+
 LINES_AT_A_TIME = 512
+OPTION_NAMES = {"forbidden": "--forbid"}
 
 
 def translate(
@@ -116,33 +123,28 @@ def translate(
 
     Example: echo "how are you" | dhyan translate runs/bahdanau2015-small
     """
+    changes: dict[str, Any] = {
+        name: value for name, value in locals().items() if name in DecodingChanges.__annotations__
+    }
     style = OutputStyle(nbest=nbest, align=align, attention=attention, words=words, as_json=as_json)
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
-    changes: dict[str, Any] = {
-        name: value for name, value in locals().items() if name in DecodingChanges.__annotations__
-    }
     if prefixes:
-        check_prefix_count(file, prefixes)
+        _check_prefix_count(file, prefixes)
     interactive = file is None and sys.stdin is not None and sys.stdin.isatty()
-    watched = sys.stderr is not None and sys.stderr.isatty()
-    files = {"glossary": glossary, "forbidden": forbid, "prefixes": prefixes}
     job = TranslationJob(
         name=str(file or "stdin"),
         style=style,
         paragraphs=paragraphs,
         glossary=read_glossary(glossary) if glossary else None,
         forbidden=read_terms(forbid) if forbid else (),
-        files=files,
+        files={"glossary": glossary, "forbidden": forbid, "prefixes": prefixes},
         prefixes=read_lines(prefixes) if prefixes else repeat(prefix) if prefix else None,
-        progress=ProgressLines(
-            lines=(lambda: count_lines(file)) if file else None,
-            quiet=interactive or not (file or watched),
-        ),
+        progress=_progress(file, interactive=interactive),
     )
     try:
-        with command_line_names(files):
+        with _command_line_names(job.files):
             translator = load_model(model, device, threads, other_models or ())
             translator = replace(translator, fast=translator.fast and not plain)
             options = translator.options.changed(**changes)
@@ -156,7 +158,16 @@ def translate(
     job.check_end()
 
 
-def check_prefix_count(file: Path | None, prefixes: Path) -> None:
+def _progress(file: Path | None, *, interactive: bool) -> ProgressLines:
+    """Progress of a file, or of stdin if someone watches; none while sentences are typed."""
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    return ProgressLines(
+        lines=(lambda: count_lines(file)) if file else None,
+        quiet=interactive or not (file or watched),
+    )
+
+
+def _check_prefix_count(file: Path | None, prefixes: Path) -> None:
     """Raise UserError for prefixes that cannot be read, are too few or too many."""
     count = sum(1 for _ in read_lines(prefixes))
     sentences = count_lines(file) if file else count
@@ -167,10 +178,186 @@ def check_prefix_count(file: Path | None, prefixes: Path) -> None:
 
 
 @contextmanager
-def command_line_names(files: Mapping[str, Path | None]) -> Iterator[None]:
+def _command_line_names(files: Mapping[str, Path | None]) -> Iterator[None]:
     """Errors name options as on the command line, and the line of a file of terms."""
     try:
         yield
     except UnsupportedOption as error:
-        place = place_of(error, files.get(error.option))
-        raise UserError(place + error.spelled(option_name)) from None
+        file = files.get(error.option)
+        place = f"{find_term(file, error.term)}: " if file else ""
+        raise UserError(place + error.spelled(_option_name)) from None
+
+
+def _option_name(name: str) -> str:
+    """A decoding option as it is written on the command line."""
+    return OPTION_NAMES.get(name, f"--{name.replace('_', '-')}")
+
+
+@dataclass(kw_only=True)
+class TranslationJob:
+    """An input being translated, with the number of lines done so far.
+
+    `files` are those of options that name terms. An error in the options stops the job before its
+    first line; later, or if it concerns one line, that line is left empty and reported.
+    """
+
+    name: str
+    style: OutputStyle
+    paragraphs: bool
+    glossary: Mapping[str, str] | None
+    forbidden: Sequence[str]
+    files: Mapping[str, Path | None]
+    prefixes: Iterator[str] | None
+    progress: ProgressLines
+    warnings: TranslationWarnings = field(default_factory=TranslationWarnings)
+    done: int = 0
+    skipped: int = 0
+
+    def translate(
+        self, translator: "Translator", options: DecodingOptions, lines: Sequence[Line]
+    ) -> None:
+        """Print the translations of the next lines."""
+        first, results = self.done, self._results(translator, options, lines)
+        for at, (line, result) in enumerate(zip(lines, results, strict=True)):
+            print(self._output(translator, line.text, result))
+            self.done = first + at + 1
+        sys.stdout.flush()
+        self.progress.update(self.done)
+
+    def check_end(self) -> None:
+        """Raise UserError for prefixes left over, and for lines that were not translated."""
+        file = self.files.get("prefixes")
+        if file and next(self.prefixes or iter(()), None) is not None:
+            count = f"the {self.done} of {self.name}"
+            raise UserError(f"{file}: has more lines than {count}; give one for each")
+        if self.skipped:
+            count = f"{self.skipped:,} of {self.done:,} lines"
+            raise UserError(f"{count} could not be translated and were left empty")
+
+    def _output(
+        self, translator: "Translator", text: str, result: "Translation | UserError"
+    ) -> str:
+        """A line of output; a line that was not translated is reported and left empty."""
+        number = self.done + 1
+        if not isinstance(result, UserError):
+            try:
+                line = format_translation(translator, number, text, result, self.style)
+                self.warnings.check(f"{self.name}:{number}", result)
+                return line
+            except UserError as error:
+                if not self.done:
+                    raise
+                result = error
+        place, reason = self._place_and_reason(result, number)
+        self.warnings.warn(place, reason, "are left empty")
+        self.skipped += 1
+        return format_failure(number, text, str(result), self.style)
+
+    def _place_and_reason(self, error: UserError, number: int) -> tuple[str, str]:
+        """Where the error of a line is, and its message with what may help."""
+        from dhyan.decoding.translator import TooLong
+
+        if isinstance(error, UnsupportedOption):
+            file = self.files.get(error.option)
+            return f"{file or self.name}:{number}", error.spelled(_option_name)
+        hint = isinstance(error, TooLong) and not self.paragraphs
+        return f"{self.name}:{number}", f"{error}{', or try --paragraphs' if hint else ''}"
+
+    def _results(
+        self, translator: "Translator", options: DecodingOptions, lines: Sequence[Line]
+    ) -> "list[Translation | UserError]":
+        """A translation for each line, or the error it caused."""
+        errors: dict[int, UserError] = {
+            at: line.error for at, line in enumerate(lines) if line.error
+        }
+        prefixes = self._next_prefixes(len(lines), errors)
+        batch = _LineBatch(
+            self,
+            translator,
+            options,
+            ["" if at in errors else line.text for at, line in enumerate(lines)],
+            range(self.done, self.done + len(lines)),
+            prefixes,
+        )
+        return [errors.get(at, result) for at, result in enumerate(batch.results())]
+
+    def _next_prefixes(self, count: int, errors: dict[int, UserError]) -> list[str] | None:
+        """The prefixes of the next lines; too few stop the job before its first line."""
+        if self.prefixes is None:
+            return None
+        prefixes = list(islice(self.prefixes, count))
+        remedy = "give a prefix for each sentence, empty for none"
+        missing = UserError(f"{self.files.get('prefixes')}: has too few lines; {remedy}")
+        if len(prefixes) < count and not self.done:
+            raise missing
+        errors.update(dict.fromkeys(range(len(prefixes), count), missing))
+        return [*prefixes, *[""] * (count - len(prefixes))]
+
+    def error_of_line(self, error: Exception) -> UserError:
+        """The error as one of a line; one that concerns all lines, or is a bug, is raised."""
+        from dhyan.cli import ran_out_of_memory
+
+        if isinstance(error, UnsupportedOption) and not self.done:
+            shared_prefix = error.option == "prefixes" and not self.files.get("prefixes")
+            if error.number is None or shared_prefix:
+                raise error
+        if isinstance(error, UserError):
+            return error
+        if not ran_out_of_memory(error):
+            raise error
+        return UserError("out of memory; translate it by itself, with a smaller --beam")
+
+
+@dataclass(frozen=True)
+class _LineBatch:
+    """Lines that are translated together; where that fails, without the cause or by halves."""
+
+    job: TranslationJob
+    translator: "Translator"
+    options: DecodingOptions
+    texts: list[str]
+    numbers: range
+    prefixes: list[str] | None
+
+    def results(self) -> "list[Translation | UserError]":
+        """A translation for each line, or the error it caused."""
+        from dhyan.decoding.translator import TooLong
+
+        try:
+            return list(self._translate())
+        except TooLong as error:
+            too_long = {own.index: own for own in (error, *error.others)}
+            shorter = ["" if at in too_long else text for at, text in enumerate(self.texts)]
+            results = replace(self, texts=shorter).results()
+            return [too_long.get(at, result) for at, result in enumerate(results)]
+        except (UserError, MemoryError, RuntimeError) as error:
+            error_of_line = self.job.error_of_line(error)
+        if len(self.texts) == 1:
+            return [error_of_line]
+        half = len(self.texts) // 2
+        return [*self._part(slice(half)), *self._part(slice(half, None))]
+
+    def _part(self, part: slice) -> "list[Translation | UserError]":
+        prefixes = None if self.prefixes is None else self.prefixes[part]
+        texts, numbers = self.texts[part], self.numbers[part]
+        return replace(self, texts=texts, numbers=numbers, prefixes=prefixes).results()
+
+    def _translate(self) -> "list[Translation]":
+        job = self.job
+        if job.paragraphs:
+            return self.translator.translate_paragraphs(
+                self.texts,
+                self.options,
+                glossary=job.glossary,
+                forbidden=job.forbidden,
+                numbers=self.numbers,
+            )
+        return self.translator.translate(
+            self.texts,
+            self.options,
+            prefixes=self.prefixes,
+            glossary=job.glossary,
+            forbidden=job.forbidden,
+            numbers=self.numbers,
+            on_progress=lambda count: job.progress.update(job.done + count),
+        )

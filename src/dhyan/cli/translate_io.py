@@ -1,17 +1,102 @@
-"""Translations as lines of output: text, n-best, with columns, or JSON."""
+"""Lines that `dhyan translate` reads and writes: sentences, terms; translations, warnings."""
 
 import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dhyan.cli.messages import warn
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.word_alignment import WordAttention
 
+FIRST_WARNINGS = 3
 _CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of input, and the error if it is not valid text."""
+
+    text: str
+    error: UserError | None = None
+
+
+def read_input(file: Path | None) -> Iterator[Line]:
+    """Every line of a file or of stdin; lines that are not valid text come with their error."""
+    from dhyan.data.read_text import decode_leniently, read_raw_lines, split_lines
+
+    if file:
+        raws = read_raw_lines(file, may_be_empty=True)
+    elif sys.stdin is None:
+        raise UserError("stdin is closed: name a FILE to read")
+    else:
+        raws = split_lines(sys.stdin.buffer)
+    for number, raw in enumerate(raws, start=1):
+        text, problem = decode_leniently(raw, number)
+        yield Line(text, UserError(problem) if problem else None)
+
+
+def in_chunks(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
+    """Chunks of `size` lines; the lines before an error come before it is raised."""
+    chunk: list[Line] = []
+    try:
+        for line in lines:
+            chunk.append(line)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except UserError:
+        yield chunk
+        raise
+    yield chunk
+
+
+def count_lines(file: Path) -> int:
+    """The number of lines of a file, valid text or not."""
+    from dhyan.data.read_text import read_raw_lines
+
+    return sum(1 for _ in read_raw_lines(file, may_be_empty=True))
+
+
+def read_lines(file: Path) -> Iterator[str]:
+    """The lines of a text file, compressed or not."""
+    from dhyan.data.read_text import read_lines
+
+    return read_lines(file)
+
+
+def read_glossary(file: Path) -> dict[str, str]:
+    """Source and target terms, a tab-separated pair per line; empty lines are skipped."""
+    terms, targets = dict[str, str](), dict[str, str]()
+    for number, line in enumerate(read_lines(file), start=1):
+        parts = [part.strip() for part in line.split("\t")]
+        if not any(parts):
+            continue
+        if len(parts) != 2 or not all(parts):
+            raise UserError(f"{file}:{number}: a source term, a tab, a target term; found {line!r}")
+        if targets.setdefault(parts[0].casefold(), parts[1]) != parts[1]:
+            raise UserError(f"{file}:{number}: {parts[0]!r} has another target term further up")
+        terms[parts[0]] = parts[1]
+    return terms
+
+
+def read_terms(file: Path) -> list[str]:
+    """Terms, one per line; empty lines are skipped."""
+    return [line.strip() for line in read_lines(file) if line.strip()]
+
+
+def find_term(file: Path, term: str) -> str:
+    """File and line number of the first line with a term, alone or in a pair."""
+    for number, line in enumerate(read_lines(file), start=1):
+        if term in (part.strip() for part in line.split("\t")):
+            return f"{file}:{number}"
+    return str(file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,3 +203,38 @@ def _word_attention(
     from dhyan.insight.word_alignment import word_attention
 
     return word_attention(translator, text, translation, attention=style.attention)
+
+
+class TranslationWarnings:
+    """Warnings about translations: the first few of each sort with their place, then a total."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    def check(self, place: str, translation: "Translation") -> None:
+        """Warn about a translation, or one of its n-best list, that is not as it should be."""
+        if translation.no_token_allowed:
+            self.warn(place, "stops where no token was allowed", "stop where no token was allowed")
+        elif not translation.finished:
+            self.warn(place, "cut off at the length limit (--max-length)", "were cut off")
+        nbest = (translation, *translation.others)
+        if lost := _distinct(item.lost_placeholders for item in nbest):
+            self.warn(place, f"lost {lost}", "lost a placeholder")
+        if missing := _distinct(item.missing_terms for item in nbest):
+            self.warn(place, f"lacks {missing}", "lack a term of the glossary")
+
+    def warn(self, place: str, line: str, summary: str) -> None:
+        """Print one of the first few warnings with this summary; count the others."""
+        self.counts[summary] = self.counts.get(summary, 0) + 1
+        if self.counts[summary] <= FIRST_WARNINGS:
+            warn(f"{place}: {line}")
+
+    def log_totals(self) -> None:
+        """Print how many warnings of each sort there were, if more than were printed."""
+        for summary, count in self.counts.items():
+            if count > FIRST_WARNINGS:
+                warn(f"{count:,} translations in all {summary}")
+
+
+def _distinct(texts: Iterable[Sequence[str]]) -> str:
+    return ", ".join(dict.fromkeys(text for own in texts for text in own))
