@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Small tensors crawl with more than one thread.
 test check test-all figures: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo studio browser tracer test lint check test-all format figures notebooks pictures clean
+.PHONY: help demo studio browser tracer test lint check test-all format figures notebooks pictures docs clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
@@ -46,6 +46,10 @@ notebooks: .venv/ready   ## write and run the notebooks anew
 pictures: demo browser  ## draw the README's picture and the page's anew
 	cp demo/attention.png docs/attention.png
 	PICTURES=docs/studio $(BIN)/python -m pytest tests/browser/test_pictures.py
+
+docs: .venv/ready       ## build the site into build/site, every link checked
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site
+	@echo "open build/site/index.html"
 
 clean:          ## remove what was built
 	rm -rf .venv demo dist build

@@ -143,7 +143,7 @@ COMMANDS = {
     "quick-ladder": Command(
         "`dhyan compare --ladder --quick`: duration and report.", _quick_ladder
     ),
-    "mechanisms": Command("Every training command of docs/mechanisms.md, briefly.", _mechanisms),
+    "mechanisms": Command("The commands of docs/reference/mechanisms.md, briefly.", _mechanisms),
     "skip-gram": Command("Training time of skip-gram word vectors.", _skip_gram),
     "primer": Command("Sentence generation rate and variety of the primer.", _primer),
     "small-recipes": Command(
@@ -152,7 +152,7 @@ COMMANDS = {
         [Argument("folder", "train, valid and test as .en.xz and .hi.xz", Path)],
     ),
     "ladder": Command(
-        "Evaluate the ladder's predictions on two reports; write docs/ladder.md.",
+        "Evaluate the ladder's predictions on two reports; write docs/explanation/ladder.md.",
         _ladder,
         [
             Argument("report", "report.json, English to Hindi", Path),

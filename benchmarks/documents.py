@@ -37,7 +37,7 @@ def _read_figures(path: Path) -> Mapping[str, Any]:
 def _check_links() -> Iterator[str]:
     """Every result file that a document links to exists."""
     root = DOCS.parent
-    for page in (*root.glob("*.md"), *DOCS.glob("*.md"), tables.PAGE):
+    for page in (*root.glob("*.md"), *DOCS.rglob("*.md"), tables.PAGE):
         text = page.read_text(encoding="utf-8")
         for name in re.findall(r"\]\((?:[^)\s]*/)?results/([\w.-]+\.json)\)", text):
             if not (root / "benchmarks" / "results" / name).is_file():
@@ -53,10 +53,10 @@ def _check_speed_tables() -> Iterator[str]:
 
 def _check_ladder_page() -> Iterator[str]:
     if ladder_page.PAGE.read_text(encoding="utf-8") != ladder_page.newest_page():
-        yield "docs/ladder.md: differs from the results; run `python -m benchmarks ladder`"
+        yield "docs/explanation/ladder.md: differs from the results; run `python -m benchmarks ladder`"
     for name in ladder_page.IMAGES:
         if not (ladder_page.PAGE.parent / "ladder" / name).is_file():
-            yield f"docs/ladder/{name}: is missing; run `python -m benchmarks ladder`"
+            yield f"docs/explanation/ladder/{name}: is missing; run `python -m benchmarks ladder`"
 
 
 def _check_predictions() -> Iterator[str]:
@@ -80,19 +80,19 @@ def _check_goodput() -> Iterator[str]:
 
 
 def _check_mechanisms() -> Iterator[str]:
-    """The measured table of docs/mechanisms.md has the figures of the file it names."""
-    page = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
-    [link] = re.findall(r"\((\.\./benchmarks/results/mechanisms_\S+\.json)\)", page)
-    measured = _read_figures(DOCS / link)["mechanisms"]
+    """The measured table of docs/reference/mechanisms.md has the figures of the file it names."""
+    page = (DOCS / "reference" / "mechanisms.md").read_text(encoding="utf-8")
+    [link] = re.findall(r"\((\.\./\.\./benchmarks/results/mechanisms_\S+\.json)\)", page)
+    measured = _read_figures(DOCS / "reference" / link)["mechanisms"]
     rows = re.findall(r"^\| `([^`]+)` \| ([\d,]+) \| ([\d.]+) \| ([\d.]+)% \|", page, re.MULTILINE)
     if {command for command, *_ in rows} != measured.keys():
-        yield f"docs/mechanisms.md: the commands of the table are not those of {link}"
+        yield f"docs/reference/mechanisms.md: the commands of the table are not those of {link}"
     for command, parameters, loss, exact in rows:
         figures = measured.get(command, {})
         shown = int(parameters.replace(",", "")), float(loss), round(float(exact) / 100, 6)
         names = ("parameters", "valid_loss", "exact")
         if shown != tuple(round(figures.get(name, -1), 6) for name in names):
-            yield f"docs/mechanisms.md: {command}: the figures are not those of {link}"
+            yield f"docs/reference/mechanisms.md: {command}: the figures are not those of {link}"
 
 
 def _check_bottleneck_snapshot() -> Iterator[str]:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-MECHANISMS_PAGE = Path(__file__).parents[1] / "docs" / "mechanisms.md"
+MECHANISMS_PAGE = Path(__file__).parents[1] / "docs" / "reference" / "mechanisms.md"
 TEST_PAIRS, STEPS = 1000, 300
 SMALL_RECIPES = (
     "sutskever2014-small",
@@ -72,7 +72,7 @@ def quick_ladder() -> object:
 
 
 def mechanisms() -> object:
-    """Every training command of docs/mechanisms.md on the numbers task: loss, accuracy, speed."""
+    """Every command of docs/reference/mechanisms.md on the numbers task: loss, accuracy, speed."""
     from dhyan import load
     from dhyan.config import load_recipe
     from dhyan.data.corpus import read_corpus

@@ -1,4 +1,4 @@
-"""Write `docs/ladder.md` from the newest result files of the ladder and the mixer."""
+"""Write `docs/explanation/ladder.md` from the newest result files of the ladder and the mixer."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from benchmarks.predictions import LEARNED, Results
 from benchmarks.report import newest, write_imported
 from dhyan.compare.report_page import STEPS, length_label
 
-PAGE = Path(__file__).parents[1] / "docs" / "ladder.md"
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "ladder.md"
 IMAGES = {"bleu-by-length.png": "bleu-by-length.png", "attention.png": "attention-1.png"}
 FIRST_RUN = "first-ladder_h200_2026-11-15.json"
 PHENOMENA = ("context", "idiom", "attachment", "agreement")
@@ -58,13 +58,13 @@ def page(ladder: Results, ladder_file: str, mixer: Results, mixer_file: str) -> 
 
 def _top(report: Results, file: str, commit: str) -> str:
     text = f"""Does translation quality drop on long sentences without attention, and hold with it?
-        {len(report["models"])} models were trained in the same way on the [primer](primer.md): the same
-        {report["pairs"]["training"]:,} pairs, the same vocabularies,
+        {len(report["models"])} models were trained alike on the [primer](../how-to/primer.md):
+        the same {report["pairs"]["training"]:,} pairs, the same vocabularies,
         {report["budget"]["steps"]:,} steps of {report["tokens_per_batch"]:,} tokens, and widths
         scaled to {report["parameters_allowed"] / 1e6:.0f} million parameters each. One seed, on an
         {report["machine"]["gpu"]}, with the code and the primer of commit
         `{commit}`. Every figure comes from
-        [`{file}`](../benchmarks/results/{file}), and the predictions at the end were written
+        [`{file}`](../../benchmarks/results/{file}), and the predictions at the end were written
         before the run."""
     picture = "![BLEU by the length of the source](ladder/bleu-by-length.png)"
     return f"# The ladder, measured\n\n{_prose(text)}\n\n{picture}"
@@ -143,7 +143,7 @@ def _phenomena(report: Results) -> str:
         idiom, the attachment (*with the telescope*) or the far verb is translated correctly; the
         contexts are pairings that do not occur in training. This is learned late: in a first run,
         with half the steps and half the learning rate for recurrent models
-        ([its figures](../benchmarks/results/{FIRST_RUN})),
+        ([its figures](../../benchmarks/results/{FIRST_RUN})),
         Luong's variants translated 48 to 88 of 100 contexts correctly."""
     return f"## Phenomena\n\n{_table(['model', *PHENOMENA], rows)}\n\n{_prose(text)}"
 
@@ -206,7 +206,7 @@ def _mixers(figures: Results, file: str) -> str:
         lets the ambiguous word attend to its sentence, one linear layer classifies its reading, and
         only the mixer differs. The figures are accuracies, means of {len(sizes["seeds"])}
         seeds after {sizes["steps"]} steps; *on itself* is the attention weight of a word on itself.
-        Figures: [`{file}`](../benchmarks/results/{file}), by `python -m experiments
+        Figures: [`{file}`](../../benchmarks/results/{file}), by `python -m experiments
         mixer`."""
     title = "## Is it learned queries, keys and values?"
     return (
@@ -247,8 +247,8 @@ def _outcomes(report: Results) -> str:
 
 def _commands(report: Results) -> str:
     small = "dhyan compare --ladder --quick --data primer --out ladder"
-    text = f"""`{small}` is the small ladder, for a CPU ([comparing](compare.md)). To write sentences
-        like those of training and of every test:"""
+    text = f"""`{small}` is the small ladder, for a CPU ([comparing](../how-to/compare.md)).
+        To write sentences like those of training and of every test:"""
     return f"""## Reproduce it
 
 ```text

@@ -127,8 +127,8 @@ alone judges the sentiment of a sentence or finds the names in it; with another 
 describes an image; with another decoder it speaks or draws what was written. Here it translates,
 and one lesson lets it judge [sentiment](task_specific_vectors.md).
 
-Every page is a lesson you can run with your own words and numbers ([how](../lessons.md)); `make
-figures` draws them all anew."""
+Every page is a lesson you can run with your own words and numbers ([how](../tutorials/lessons.md));
+`make figures` draws them all anew."""
     text = Text("en")
     parts = [head]
     for section, names in SECTIONS.items():

@@ -5,11 +5,11 @@ from pathlib import Path
 from dhyan.config.reference import reference_page
 from dhyan.config.toml import KEYS
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 
 
 def test_the_committed_page_is_made_from_the_declarations():
-    """To renew it: python -m dhyan.config.reference > docs/settings.md."""
+    """To renew it: python -m dhyan.config.reference > docs/reference/settings.md."""
     assert PAGE.read_text(encoding="utf-8") == reference_page()
 
 

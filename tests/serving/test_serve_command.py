@@ -12,7 +12,7 @@ from dhyan.errors import UserError
 from dhyan.web.listen import ListenAddress
 from tests.serving.running_server import ROOT
 
-GUIDE = (ROOT / "docs" / "serve.md").read_text()
+GUIDE = (ROOT / "docs" / "how-to" / "serve.md").read_text()
 ROOMS = [ROOT / "src" / "dhyan" / room for room in ("serving", "web")]
 
 

@@ -20,7 +20,7 @@ def recipe(
 ) -> None:
     """Print a recipe with every key; without a name, list the shipped recipes.
 
-    docs/settings.md explains every key.
+    docs/reference/settings.md explains every key.
 
     Example: dhyan recipe bahdanau2015-small > mine.toml
     """

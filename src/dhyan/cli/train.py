@@ -76,7 +76,7 @@ def train(
 ) -> None:
     """Train a model by a recipe, on pairs of sentences.
 
-    docs/settings.md lists every key of a recipe.
+    docs/reference/settings.md lists every key of a recipe.
 
     Example: dhyan train bahdanau2015-small --source a.en --target a.hi
     """

@@ -12,7 +12,7 @@ INTRODUCTION = """\
 # Settings
 
 Every key of a recipe, its default and its range. This page is made from the declarations in
-`src/dhyan/config`: `python -m dhyan.config.reference > docs/settings.md`.
+`src/dhyan/config`: `python -m dhyan.config.reference > docs/reference/settings.md`.
 
 A recipe is a TOML file with the sections below. A key can be overridden on the command line:
 

@@ -1,0 +1,25 @@
+"""The site builds without a warning, and has an entry for every command, setting and public name."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import dhyan
+from docs.commands import PAGE, reference
+from tests.tiny_models import environment
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_the_commands_is_written_from_their_declarations():
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run `python docs/commands.py`"
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    reference_page = (tmp_path / "reference" / "python.html").read_text(encoding="utf-8")
+    described = set(re.findall(r'id="dhyan\.(\w+)"', reference_page))
+    assert set(dhyan.__all__) - {"__version__", "lessons", "models"} <= described
