@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from dhyan.kernels.backend import reference_kernels
-from dhyan.kernels.triton.decode import attention as attention
-from dhyan.kernels.triton.decode.next_token import backtrace, beam_step, greedy_step
-from dhyan.kernels.triton.decode.residual_stream import (
+from dhyan.kernels.decode import attention
+from dhyan.kernels.decode.next_token import backtrace, beam_step, greedy_step
+from dhyan.kernels.decode.residual_stream import (
     Linear,
     Norm,
     RowSums,
@@ -20,7 +20,7 @@ from dhyan.kernels.triton.decode.residual_stream import (
     linear_add_norm,
     norm_linear,
 )
-from dhyan.kernels.triton.decode.search_state import BeamSearchState, GreedySearchState
+from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
 from dhyan.special_tokens import EOS
 
 CPU = torch.device("cpu")

@@ -16,7 +16,7 @@ from dhyan.decoding.engine.recurrent import RecurrentStepper, supports_recurrent
 from dhyan.decoding.engine.slots import Occupancy, Slots, Stepper, power_of_two
 from dhyan.decoding.engine.transformer import TransformerStepper, TransformerWeights
 from dhyan.kernels.backend import use_triton
-from dhyan.kernels.triton.decode.search_state import BeamSearchState, GreedySearchState
+from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder
 

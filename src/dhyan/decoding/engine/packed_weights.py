@@ -17,7 +17,7 @@ from dhyan.attention import (
     all_positions,
     causal,
 )
-from dhyan.kernels.triton.decode.residual_stream import Linear, Norm
+from dhyan.kernels.decode.residual_stream import Linear, Norm
 from dhyan.models.feed_forward import ACTIVATIONS, FeedForward
 from dhyan.models.positions import Positions
 from dhyan.models.transformer import (

@@ -22,7 +22,7 @@ from dhyan.attention import (
     last_position,
 )
 from dhyan.batch import Tokens
-from dhyan.kernels.triton.decode.search_state import BeamSearchState, GreedySearchState
+from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
 from dhyan.models.embedding import OneHot
 from dhyan.models.rnn import BahdanauDecoder, BahdanauState, LuongDecoder, LuongState
 from dhyan.models.seq2seq import Seq2Seq

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dhyan.decoding.engine.packed_weights import Stack
-from dhyan.kernels.triton.decode.residual_stream import (
+from dhyan.kernels.decode.residual_stream import (
     MAX_VECTOR_ROWS,
     Linear,
     Norm,

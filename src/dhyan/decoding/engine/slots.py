@@ -15,8 +15,8 @@ from dhyan.batch import Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.engine.outputs import beam_results, greedy_results
 from dhyan.kernels.cuda_graph import GraphedCall
-from dhyan.kernels.triton.decode.next_token import backtrace, beam_step, greedy_step
-from dhyan.kernels.triton.decode.search_state import BeamSearchState, GreedySearchState
+from dhyan.kernels.decode.next_token import backtrace, beam_step, greedy_step
+from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
 from dhyan.special_tokens import EOS, PAD
 
 GREEDY = ("active", "score", "ids")  # tensors of a search that are copied to the host

@@ -23,8 +23,8 @@ from dhyan.decoding.engine.residual_stream import (
     ResidualStream,
     SmallBatchStream,
 )
-from dhyan.kernels.triton.decode.attention import cross_attention, self_attention, write_cache
-from dhyan.kernels.triton.decode.search_state import BeamSearchState, GreedySearchState
+from dhyan.kernels.decode.attention import cross_attention, self_attention, write_cache
+from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
 from dhyan.models.positions import Positions
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import TransformerDecoder, TransformerEncoder

@@ -1,1 +1,1 @@
-"""A step of translating: its parts by definition, and the kernels that stand in for them."""
+"""Triton kernels of a decoding step; `dhyan.kernels.decode` has the definitions and the choice."""

@@ -1,6 +1,6 @@
-"""Triton: from logits to the next tokens of a beam search.
+"""Triton: a step of beam search from logits, and the backtrace of finished hypotheses.
 
-Imported only where Triton runs; `next_token.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `dhyan.kernels.decode.next_token` has the definitions.
 """
 
 from typing import no_type_check
@@ -8,9 +8,10 @@ from typing import no_type_check
 import torch
 import triton
 import triton.language as tl
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from dhyan.kernels.search_state import BeamSearchState
 from dhyan.kernels.triton.decode.dependent_launch import launch_options
 from dhyan.kernels.triton.decode.greedy import (
     EOS_ID,
@@ -19,7 +20,6 @@ from dhyan.kernels.triton.decode.greedy import (
     chunk_logits,
     log_normalizer,
 )
-from dhyan.kernels.triton.decode.search_state import BeamSearchState
 
 
 @triton.jit
@@ -42,6 +42,7 @@ def _top_tokens_kernel(
     BEST_PAD: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
+    """The best tokens of one row, with their log-probabilities; −inf where there are none."""
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
@@ -80,6 +81,108 @@ def _element(vector, at, which):
 
 @triton.jit
 @no_type_check
+def _best_candidates(
+    top_logprobs,
+    score,
+    row,
+    real,
+    candidate,
+    W_PAD: tl.constexpr,
+    BEST: tl.constexpr,
+    BEST_PAD: tl.constexpr,
+):
+    """The scores and places of the best candidates of all hypotheses, best first."""
+    present = real[:, None] & (candidate < BEST)[None, :]
+    top = tl.load(
+        top_logprobs + row[:, None] * BEST + candidate[None, :], mask=present, other=float("-inf")
+    )
+    base = tl.load(score + row, mask=real, other=float("-inf"))
+    remaining = tl.reshape(base[:, None] + top, [W_PAD * BEST_PAD])
+    number = tl.arange(0, W_PAD * BEST_PAD)
+    candidate_score = tl.full([BEST_PAD], float("-inf"), tl.float32)
+    candidate_at = tl.zeros([BEST_PAD], tl.int32)
+    used = tl.zeros([W_PAD * BEST_PAD], tl.int32)
+    for rank in range(BEST):
+        unused = tl.where(used == 0, remaining, float("-inf"))
+        best, which = tl.max(unused, axis=0, return_indices=True)
+        candidate_score = tl.where(candidate == rank, best, candidate_score)
+        candidate_at = tl.where(candidate == rank, which, candidate_at)
+        used = tl.where(number == which, 1, used)
+    return candidate_score, candidate_at
+
+
+@triton.jit
+@no_type_check
+def _extend_cache_rows(
+    cache_rows,
+    cache_rows_parity,
+    sentence,
+    step,
+    parent_of_row,
+    row,
+    real,
+    W: tl.constexpr,
+    CAPACITY: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Write for the next step which rows hold the keys and values of every position so far."""
+    old = cache_rows + (step % 2) * cache_rows_parity
+    new = cache_rows + ((step + 1) % 2) * cache_rows_parity
+    for start in range(0, step, BLOCK):
+        past = start + tl.arange(0, BLOCK)
+        both = real[:, None] & (past < step)[None, :]
+        cache_row = tl.load(
+            old + (sentence * W + parent_of_row)[:, None] * CAPACITY + past[None, :],
+            mask=both,
+            other=0,
+        )
+        tl.store(new + row[:, None] * CAPACITY + past[None, :], cache_row, mask=both)
+    tl.store(new + row * CAPACITY + step, parent_of_row.to(cache_rows.dtype.element_ty), mask=real)
+
+
+@triton.jit
+@no_type_check
+def _merge_finished(
+    finished_score,
+    finished_length,
+    finished_parent,
+    sentence,
+    row,
+    real,
+    beam,
+    candidate,
+    ending_score,
+    ending_parent,
+    length,
+    W: tl.constexpr,
+):
+    """Keep the best W of the finished hypotheses and those that end now; returns the last score."""
+    finished = tl.load(finished_score + row, mask=real, other=float("-inf"))
+    lengths = tl.load(finished_length + row, mask=real, other=0)
+    parents = tl.load(finished_parent + row, mask=real, other=0)
+    tl.debug_barrier()  # a slow warp may still be reading what a fast one writes below
+    last = float("-inf")
+    for rank in range(W):
+        before, old_at = tl.max(finished, axis=0, return_indices=True)
+        now, new_at = tl.max(ending_score, axis=0, return_indices=True)
+        stays = before >= now
+        last = tl.maximum(before, now)
+        tl.store(finished_score + sentence * W + rank, last)
+        new_length = tl.where(stays, _element(lengths, beam, old_at), length)
+        new_parent = tl.where(
+            stays, _element(parents, beam, old_at), _element(ending_parent, candidate, new_at)
+        )
+        tl.store(finished_length + sentence * W + rank, new_length)
+        tl.store(finished_parent + sentence * W + rank, new_parent)
+        finished = tl.where(beam == tl.where(stays, old_at, -1), float("-inf"), finished)
+        ending_score = tl.where(
+            candidate == tl.where(stays, -1, new_at), float("-inf"), ending_score
+        )
+    return last
+
+
+@triton.jit
+@no_type_check
 def _beam_kernel(
     top_logprobs,
     tokens,
@@ -105,6 +208,7 @@ def _beam_kernel(
     BLOCK: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
+    """One sentence: the W best extensions that go on, and the W best finished hypotheses."""
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     sentence = tl.program_id(0).to(tl.int64)
@@ -112,35 +216,19 @@ def _beam_kernel(
         tl.extra.cuda.gdc_wait()
     if tl.load(active + sentence) != 0:
         step = tl.load(steps + sentence)
-        empty = float("-inf")
         beam = tl.arange(0, W_PAD)
         real = beam < W
         row = sentence * W + beam
-        # The best candidates of all, best first.
         candidate = tl.arange(0, BEST_PAD)
-        present = real[:, None] & (candidate < BEST)[None, :]
-        top = tl.load(
-            top_logprobs + row[:, None] * BEST + candidate[None, :], mask=present, other=empty
+        candidate_score, candidate_at = _best_candidates(
+            top_logprobs, score, row, real, candidate, W_PAD, BEST, BEST_PAD
         )
-        base = tl.load(score + row, mask=real, other=empty)
-        remaining = tl.reshape(base[:, None] + top, [W_PAD * BEST_PAD])
-        number = tl.arange(0, W_PAD * BEST_PAD)
-        candidate_score = tl.full([BEST_PAD], float("-inf"), tl.float32)
-        candidate_at = tl.zeros([BEST_PAD], tl.int32)
-        taken = tl.zeros([W_PAD * BEST_PAD], tl.int32)
-        for rank in range(BEST):
-            free = tl.where(taken == 0, remaining, empty)
-            best, which = tl.max(free, axis=0, return_indices=True)
-            candidate_score = tl.where(candidate == rank, best, candidate_score)
-            candidate_at = tl.where(candidate == rank, which, candidate_at)
-            taken = tl.where(number == which, 1, taken)
         ranked = candidate < BEST
         parent = candidate_at // BEST_PAD
         at = candidate_at % BEST_PAD
-        valid = ranked & (candidate_score > empty)
+        valid = ranked & (candidate_score > float("-inf"))
         token = tl.load(tokens + (sentence * W + parent) * BEST + at, mask=valid, other=PAD_ID)
         parent = tl.where(valid, parent, 0)
-        # Those that do not end go on.
         going = ranked & (token != EOS_ID)
         rank = tl.cumsum(going.to(tl.int32), axis=0) - 1
         keep = going & (rank < W)
@@ -152,46 +240,49 @@ def _beam_kernel(
         tl.store(backpointers + line, parent, mask=keep)
         length = step + 1
         divisor = tl.load(length_divisor + length)
-        best_going = tl.max(tl.where(keep, candidate_score, empty), axis=0) / divisor
-        # Which rows hold the keys of every earlier step.
+        best_going = tl.max(tl.where(keep, candidate_score, float("-inf")), axis=0) / divisor
         chosen = keep[None, :] & (rank[None, :] == beam[:, None])
-        source = tl.sum(tl.where(chosen, parent[None, :], 0), axis=1)
-        old = cache_rows + (step % 2) * cache_rows_parity
-        new = cache_rows + ((step + 1) % 2) * cache_rows_parity
-        for start in range(0, step, BLOCK):
-            past = start + tl.arange(0, BLOCK)
-            both = real[:, None] & (past < step)[None, :]
-            cache_row = tl.load(
-                old + (sentence * W + source)[:, None] * CAPACITY + past[None, :],
-                mask=both,
-                other=0,
-            )
-            tl.store(new + row[:, None] * CAPACITY + past[None, :], cache_row, mask=both)
-        tl.store(new + row * CAPACITY + step, source.to(cache_rows.dtype.element_ty), mask=real)
-        # An end counts if it is among the best W; the best W of all ends are kept.
-        ending = tl.where((token == EOS_ID) & (candidate < W), candidate_score / divisor, empty)
-        finished = tl.load(finished_score + row, mask=real, other=empty)
-        finished_at = tl.load(finished_length + row, mask=real, other=0)
-        finished_by = tl.load(finished_parent + row, mask=real, other=0)
-        tl.debug_barrier()  # a slow warp may still be reading what a fast one writes below
-        last = empty
-        for turn in range(W):
-            before, old_at = tl.max(finished, axis=0, return_indices=True)
-            now, new_at = tl.max(ending, axis=0, return_indices=True)
-            stays = before >= now
-            last = tl.maximum(before, now)
-            tl.store(finished_score + sentence * W + turn, last)
-            at_length = tl.where(stays, _element(finished_at, beam, old_at), length)
-            by_parent = tl.where(
-                stays, _element(finished_by, beam, old_at), _element(parent, candidate, new_at)
-            )
-            tl.store(finished_length + sentence * W + turn, at_length)
-            tl.store(finished_parent + sentence * W + turn, by_parent)
-            finished = tl.where(beam == tl.where(stays, old_at, -1), empty, finished)
-            ending = tl.where(candidate == tl.where(stays, -1, new_at), empty, ending)
+        parent_of_row = tl.sum(tl.where(chosen, parent[None, :], 0), axis=1)
+        _extend_cache_rows(
+            cache_rows, cache_rows_parity, sentence, step, parent_of_row, row, real,
+            W, CAPACITY, BLOCK,
+        )  # fmt: skip
+        # An end counts if it is among the best W candidates.
+        ends = (token == EOS_ID) & (candidate < W)
+        ending_score = tl.where(ends, candidate_score / divisor, float("-inf"))
+        last = _merge_finished(
+            finished_score, finished_length, finished_parent, sentence, row, real, beam,
+            candidate, ending_score, parent, length, W,
+        )  # fmt: skip
         done = (best_going <= last) | (length >= tl.load(max_lengths + sentence))
         tl.store(active + sentence, tl.where(done, 0, 1))
         tl.store(steps + sentence, length)
+
+
+@triton.jit
+@no_type_check
+def _backtrace_kernel(
+    ids,
+    backpointers,
+    slots,
+    lengths,
+    last,
+    output,
+    capacity,
+    max_length,
+    C: tl.constexpr,
+    W: tl.constexpr,
+):
+    """One hypothesis, from its last token to its first."""
+    row = tl.program_id(0).to(tl.int64)
+    start = tl.load(slots + row // C).to(tl.int64) * capacity
+    length = tl.load(lengths + row)
+    at = tl.load(last + row)
+    for back in range(length):
+        step = length - 1 - back
+        cell = (start + step) * W + at
+        tl.store(output + row * max_length + step, tl.load(ids + cell))
+        at = tl.load(backpointers + cell)
 
 
 def beam_step(search: BeamSearchState, logits: Float[Tensor, "R V"]) -> None:
@@ -235,4 +326,30 @@ def beam_step(search: BeamSearchState, logits: Float[Tensor, "R V"]) -> None:
         BLOCK=64,
         num_warps=4,
         **launch_options(logits),
+    )
+
+
+def backtrace(
+    ids: Int[Tensor, "N T W"],
+    backpointers: Int[Tensor, "N T W"],
+    slots: Int[Tensor, " B"],
+    lengths: Int[Tensor, "B C"],
+    last: Int[Tensor, "B C"],
+    output: Int[Tensor, "B C L"],
+) -> None:
+    """Launch: the token ids of hypotheses of these lengths, from their last parents."""
+    count, max_length = output.shape[1:]
+    capacity, width = ids.shape[1:]
+    _backtrace_kernel[(lengths.numel(),)](
+        ids,
+        backpointers,
+        slots,
+        lengths,
+        last,
+        output,
+        capacity,
+        max_length,
+        C=count,
+        W=width,
+        num_warps=1,
     )

@@ -1,6 +1,6 @@
 """Triton: one pass over all logits, and the next tokens of a greedy search.
 
-Imported only where Triton runs; `next_token.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `dhyan.kernels.decode.next_token` has the definitions.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ import triton.language as tl
 from jaxtyping import Float
 from torch import Tensor
 
+from dhyan.kernels.search_state import GreedySearchState
 from dhyan.kernels.triton.decode.dependent_launch import launch_options
-from dhyan.kernels.triton.decode.search_state import GreedySearchState
 from dhyan.special_tokens import BOS, EOS, PAD
 
 PAD_ID, BOS_ID, EOS_ID = tl.constexpr(PAD), tl.constexpr(BOS), tl.constexpr(EOS)
@@ -41,21 +41,22 @@ def _chunk_kernel(
     GROUP: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
+    """One chunk of one row: the maximum of each group of tokens, and the sum of exponentials."""
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
     chunk = tl.program_id(1)
-    nothing = float("-inf")
+    empty = float("-inf")
     group = chunk * GROUPS + tl.arange(0, GROUPS)
     token = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]
     if DEPENDENT:
         tl.extra.cuda.gdc_wait()
-    x = tl.load(logits + row * logits_row + token, mask=token < V, other=nothing).to(tl.float32)
+    x = tl.load(logits + row * logits_row + token, mask=token < V, other=empty).to(tl.float32)
     tl.store(
         group_maxima + row * (CHUNKS * GROUPS) + group, tl.max(allowed_logits(x, token), axis=1)
     )
-    maximum = tl.max(tl.max(tl.where(x == x, x, nothing), axis=1), axis=0)
-    level = tl.where(maximum > nothing, maximum, 0.0)
+    maximum = tl.max(tl.max(tl.where(x == x, x, empty), axis=1), axis=0)
+    level = tl.where(maximum > empty, maximum, 0.0)
     cell = row * CHUNKS + chunk
     tl.store(chunk_maxima + cell, level)
     tl.store(chunk_sums + cell, tl.sum(tl.sum(tl.exp(x - level), axis=1), axis=0))
@@ -98,6 +99,7 @@ def _greedy_kernel(
     GROUP: tl.constexpr,
     DEPENDENT: tl.constexpr,
 ):
+    """One sentence: its best token is in the group of the greatest maximum."""
     if DEPENDENT:
         tl.extra.cuda.gdc_launch_dependents()
     sentence = tl.program_id(0).to(tl.int64)

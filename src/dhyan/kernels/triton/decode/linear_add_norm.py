@@ -1,6 +1,6 @@
 """Triton: linear layers with prefetched weights, whose last block applies the layer norm.
 
-Imported only where Triton runs; `residual_stream.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `dhyan.kernels.decode.residual_stream` has the definitions.
 """
 
 from typing import no_type_check

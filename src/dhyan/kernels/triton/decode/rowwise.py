@@ -1,6 +1,6 @@
 """Triton: row-wise operations of a decoding Transformer, in as few launches as possible.
 
-Imported only where Triton runs; `residual_stream.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `dhyan.kernels.decode.residual_stream` has the definitions.
 """
 
 from typing import no_type_check
@@ -170,58 +170,6 @@ def add_norm(
         POST_NORM=post_norm,
         num_warps=_warps(width),
         **launch_options(residual),
-    )
-
-
-@triton.jit
-@no_type_check
-def _write_cache_kernel(
-    keys_values,
-    slots,
-    cache,
-    length,
-    sentences,
-    capacity,
-    KV_HEADS: tl.constexpr,
-    E: tl.constexpr,
-    E_PAD: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    sentence = tl.program_id(0).to(tl.int64)
-    part = tl.program_id(1)
-    slot = tl.load(slots + sentence)
-    column = tl.arange(0, E_PAD)
-    row_start = keys_values + sentence * length * tl.num_programs(1) * E + part * E
-    head = part % KV_HEADS
-    cell = ((part // KV_HEADS).to(tl.int64) * sentences + slot) * KV_HEADS + head
-    cache_start = cache + cell * capacity * E
-    for start in range(0, length, BLOCK):
-        position = start + tl.arange(0, BLOCK)
-        real = (position < length)[:, None] & (column < E)[None, :]
-        token_start = position[:, None] * (tl.num_programs(1) * E)
-        x = tl.load(row_start + token_start + column[None, :], mask=real, other=0.0)
-        tl.store(cache_start + position[:, None] * E + column[None, :], x, mask=real)
-
-
-def write_cache(
-    keys_values: Float[Tensor, "B S C"],
-    slots: Int[Tensor, " B"],
-    cache: Float[Tensor, "L 2 N G R E"],
-) -> None:
-    """Launch: write keys and values of all layers, concatenated, into slots of a cache."""
-    layers, both, sentences, kv_heads, capacity, width = cache.shape
-    _write_cache_kernel[(len(keys_values), layers * both * kv_heads)](
-        keys_values,
-        slots,
-        cache,
-        keys_values.shape[1],
-        sentences,
-        capacity,
-        KV_HEADS=kv_heads,
-        E=width,
-        E_PAD=triton.next_power_of_2(width),
-        BLOCK=32,
-        num_warps=2,
     )
 
 

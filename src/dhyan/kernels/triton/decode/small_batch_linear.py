@@ -1,6 +1,6 @@
 """Triton: linear layers for few rows, with norm, activation and sum in one launch.
 
-Imported only where Triton runs; `residual_stream.py` has the definitions and chooses between the two.
+Imported only where Triton runs; `dhyan.kernels.decode.residual_stream` has the definitions.
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from dhyan.kernels.backend import use_triton
 from dhyan.kernels.reference import best_finished, extend_beam
-from dhyan.kernels.triton.decode.search_state import BeamSearchState, GreedySearchState
+from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
 from dhyan.special_tokens import BOS, EOS, PAD
 
 
@@ -47,10 +47,10 @@ def beam_step(search: BeamSearchState, logits: Float[Tensor, "R V"]) -> None:
     logprobs = _logprobs(logits).unflatten(0, search.score.shape)
     going, ending = extend_beam(search.score, logprobs, end=EOS)
     divisor = search.length_divisor[step + 1].unsqueeze(1)
-    finished_score, kept = best_finished(search.finished_score, ending.score / divisor)
+    finished_score, best = best_finished(search.finished_score, ending.score / divisor)
     length = (step + 1).unsqueeze(1).expand_as(ending.parent)
-    finished_length = torch.cat([search.finished_length, length], dim=1).gather(1, kept)
-    finished_parent = torch.cat([search.finished_parent, ending.parent], dim=1).gather(1, kept)
+    finished_length = torch.cat([search.finished_length, length], dim=1).gather(1, best)
+    finished_parent = torch.cat([search.finished_parent, ending.parent], dim=1).gather(1, best)
     done = (going.score / divisor).amax(dim=1) <= finished_score[:, -1]
     done |= step + 1 >= search.max_lengths
     _record(search, going.token, going.parent, active, step)
@@ -95,9 +95,9 @@ def backtrace(
     output = search.ids.new_full((*lengths.shape, max_length), PAD)
     lengths, last = torch.stack([lengths, last]).to(output.device)
     if use_triton(search.score):
-        from dhyan.kernels.triton.decode import backtrace as kernel
+        from dhyan.kernels.triton.decode import beam
 
-        kernel.backtrace(search.ids, search.backpointers, slots, lengths, last, output)
+        beam.backtrace(search.ids, search.backpointers, slots, lengths, last, output)
         return output
     ids = search.ids[slots, :max_length]
     parents = search.backpointers[slots, :max_length].long()
