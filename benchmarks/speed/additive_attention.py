@@ -52,7 +52,7 @@ def additive_case(
     compiled: bool = True,
 ) -> dict[str, Any]:
     """Additive attention: fused kernels, reference in eager PyTorch, reference compiled."""
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention as fused
+    from dhyan.kernels.triton.additive_attention import additive_attention as fused
 
     shape = (batch, queries, positions, width, breadth or width)
     implementations: dict[str, Attend] = {"ours": fused, "eager": _reference}

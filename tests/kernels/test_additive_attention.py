@@ -62,7 +62,7 @@ def assert_near(result, exact, half):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scores_equal_their_definition(shape):
-    from dhyan.kernels.triton.additive_attention.attention import additive_scores
+    from dhyan.kernels.triton.additive_attention import additive_scores
 
     query, keys, _, energy, _ = random_inputs(shape)
     exact = with_gradients(reference.additive_scores, [x.double() for x in (query, keys, energy)])
@@ -74,22 +74,22 @@ def test_scores_equal_their_definition(shape):
 
 @pytest.mark.parametrize("enough", [0, 10**9])
 def test_scores_do_not_depend_on_the_tile_size(enough, monkeypatch):
-    from dhyan.kernels.triton.additive_attention import scores as pairs
+    from dhyan.kernels.triton import additive_scores as kernels
 
-    monkeypatch.setattr(pairs, "ENOUGH_PROGRAMS", enough)
+    monkeypatch.setattr(kernels, "ENOUGH_PROGRAMS", enough)
     query, keys, _, energy, _ = random_inputs((2, 1, 40, 70, 9, 1))
     exact = reference.additive_scores(query.double(), keys.double(), energy.double())
-    result = pairs.pairwise_scores(query[:, 0], keys[:, 0], energy)
+    result = kernels.pairwise_scores(query[:, 0], keys[:, 0], energy)
     torch.testing.assert_close(result, exact[:, 0].float(), atol=1e-5, rtol=1e-5)
 
 
 def test_gradients_do_not_depend_on_the_group_size(monkeypatch):
-    from dhyan.kernels.triton.additive_attention import scores as pairs
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton import additive_scores as kernels
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     *tensors, mask = random_inputs((5, 1, 6, 9, 8, 3))
     at_once = with_gradients(additive_attention, tensors, mask)
-    monkeypatch.setattr(pairs, "MAX_EXPONENTIALS", 2 * 8 * 13)
+    monkeypatch.setattr(kernels, "MAX_EXPONENTIALS", 2 * 8 * 13)
     for one, other in zip(with_gradients(additive_attention, tensors, mask), at_once, strict=True):
         assert torch.equal(one, other)
 
@@ -97,7 +97,7 @@ def test_gradients_do_not_depend_on_the_group_size(monkeypatch):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_context_equals_its_definition(shape, dtype):
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     *tensors, mask = random_inputs(shape, dtype)
     exact = with_gradients(defined, [one.double() for one in tensors], mask)
@@ -110,7 +110,7 @@ def test_the_context_equals_its_definition(shape, dtype):
 
 @pytest.mark.parametrize("size", [5.0, 12.0, 30.0])
 def test_large_inputs_saturate_and_cancel(size):
-    from dhyan.kernels.triton.additive_attention.attention import additive_scores
+    from dhyan.kernels.triton.additive_attention import additive_scores
 
     query = torch.tensor([size, -size, 0.0, size]).repeat(1, 2).expand(5, 8).clone()
     keys = torch.tensor([-size, size, 1.0, size, -size, size, 1.0, -3.0]).expand(6, 8).clone()
@@ -123,7 +123,7 @@ def test_large_inputs_saturate_and_cancel(size):
 
 
 def test_huge_inputs_stay_finite():
-    from dhyan.kernels.triton.additive_attention.attention import additive_scores
+    from dhyan.kernels.triton.additive_attention import additive_scores
 
     query = torch.tensor([[1e4, -1e4, 300.0], [0.0, 50.0, -torch.inf]])
     keys = torch.tensor([[1e3, -10.0, 1.0], [10.0, 20.0, -28.0]])
@@ -135,7 +135,7 @@ def test_huge_inputs_stay_finite():
 
 
 def test_nan_inputs_give_nan():
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     query, keys, values, energy, mask = random_inputs((1, 1, 5, 4, 6, 3))
     query[0, 0, 2, 3] = torch.nan
@@ -147,7 +147,7 @@ def test_nan_inputs_give_nan():
 
 @pytest.mark.parametrize("queries", [1, 6])
 def test_a_fully_masked_query_has_zero_context_and_gradient(queries):
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     *tensors, mask = random_inputs((2, 1, queries, 5, 7, 3))
     mask[0] = False
@@ -162,7 +162,7 @@ def test_a_fully_masked_query_has_zero_context_and_gradient(queries):
 @pytest.mark.parametrize("lead", [(1, 1), (2, 1), (1, 3), (2, 3)])
 @pytest.mark.parametrize("queries", [1, 6])
 def test_a_mask_broadcasts_over_rows_and_heads(lead, queries):
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     *tensors, _ = random_inputs((2, 3, queries, 5, 7, 3))
     mask = torch.rand(*lead, 1, 5).expand(*lead, queries, 5) > 0.4
@@ -179,7 +179,7 @@ def test_a_mask_broadcasts_over_rows_and_heads(lead, queries):
 
 @pytest.mark.parametrize("queries", [1, 6])
 def test_heads_may_share_keys(queries):
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     query, _, _, energy, mask = random_inputs((2, 3, queries, 5, 7, 3))
     _, keys, values, _, _ = random_inputs((2, 1, queries, 5, 7, 3))
@@ -197,7 +197,7 @@ def test_heads_may_share_keys(queries):
 
 @pytest.mark.parametrize("queries", [1, 6])
 def test_dtypes_may_differ(queries):
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     *tensors, mask = random_inputs((2, 1, queries, 5, 7, 3))
     query, keys, values, energy = tensors
@@ -211,7 +211,7 @@ def test_dtypes_may_differ(queries):
 
 
 def test_the_same_call_gives_the_same_bits():
-    from dhyan.kernels.triton.additive_attention.attention import additive_attention
+    from dhyan.kernels.triton.additive_attention import additive_attention
 
     *tensors, mask = random_inputs((2, 1, 9, 5, 7, 3))
     first, second = (with_gradients(additive_attention, tensors, mask) for _ in range(2))

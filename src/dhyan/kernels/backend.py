@@ -51,6 +51,12 @@ def use_training_kernels(training: bool, tensor: Tensor) -> bool:
     return training and tensor.dtype != torch.float64 and tensor.numel() > 0 and use_triton(tensor)
 
 
+def product_dtype(x: Tensor) -> torch.dtype:
+    """The dtype in which matrix products of x run: autocast's where it is on, else that of x."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
 @cache
 def _has_triton() -> bool:
     return find_spec("triton") is not None

@@ -67,7 +67,7 @@ def additive_attention(
     keys, values = _per_head(keys, query.shape[1]), _per_head(values, query.shape[1])
     fused = not (dropout or need_weights) and mask.dtype == torch.bool
     if fused and _additive_kernel(query, keys):
-        from dhyan.kernels.triton.additive_attention import attention as triton_additive
+        from dhyan.kernels.triton import additive_attention as triton_additive
 
         return triton_additive.additive_attention(query, keys, values, energy, mask), None
     scores = additive_scores(query, keys, energy)
@@ -80,7 +80,7 @@ def additive_scores(
     """score(q, k) = energy · tanh(q + k)  (Bahdanau, Cho and Bengio, 2015)."""
     if not _additive_kernel(query, keys):
         return reference.additive_scores(query, keys, energy)
-    from dhyan.kernels.triton.additive_attention import attention as triton_additive
+    from dhyan.kernels.triton import additive_attention as triton_additive
 
     return triton_additive.additive_scores(query, keys, energy)
 

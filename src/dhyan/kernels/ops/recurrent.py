@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.kernels import reference
-from dhyan.kernels.backend import use_triton
+from dhyan.kernels.backend import product_dtype, use_triton
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn"}
@@ -147,7 +147,7 @@ def luong_decoder(
 
 def _rnn_kernel(layers: nn.RNNBase, inputs: Tensor) -> bool:
     """Whether the kernels can take these layers and inputs."""
-    return use_triton(inputs) and layers.mode in CELLS and _weight_dtype(layers) in DTYPES
+    return use_triton(inputs) and layers.mode in CELLS and _weight(layers).dtype in DTYPES
 
 
 def use_loop_kernel(layers: nn.RNNBase, embedded: Tensor, operands: AttentionOperands) -> bool:
@@ -160,16 +160,8 @@ def use_loop_kernel(layers: nn.RNNBase, embedded: Tensor, operands: AttentionOpe
     )
 
 
-def _weight_dtype(layers: nn.RNNBase) -> torch.dtype:
-    return next(layers.parameters()).dtype
-
-
-def _product_dtype(layers: nn.RNNBase, inputs: Tensor) -> torch.dtype:
-    """The dtype of products: autocast's where it is on, else that of the weights."""
-    device = inputs.device.type
-    if torch.is_autocast_enabled(device):
-        return torch.get_autocast_dtype(device)
-    return _weight_dtype(layers)
+def _weight(layers: nn.RNNBase) -> Tensor:
+    return next(layers.parameters())
 
 
 class _Weights(NamedTuple):
@@ -221,7 +213,7 @@ def _fused_rnn(
     """Every layer over all positions; rows with lengths begin at zero and end at their own."""
     from dhyan.kernels.triton.recurrent.rnn_layer import RNNLayer
 
-    dtype, cell, outputs, ends = _product_dtype(layers, inputs), CELLS[layers.mode], inputs, []
+    dtype, cell, outputs, ends = product_dtype(_weight(layers)), CELLS[layers.mode], inputs, []
     with torch.autocast(inputs.device.type, enabled=False):
         for layer in range(layers.num_layers):
             if layer:
@@ -235,7 +227,7 @@ def _fused_rnn(
                 gates, weights.state, first, carry, lengths, cell, reverse
             )
             outputs = states.flatten(2)
-            ends.append(_last_state(*last, cell=cell, dtype=_weight_dtype(layers)))
+            ends.append(_last_state(*last, cell=cell, dtype=_weight(layers).dtype))
     return outputs, torch.cat(ends, dim=2)
 
 
@@ -274,7 +266,7 @@ class _Loop(NamedTuple):
 
     @classmethod
     def prepare(cls, layers: nn.RNNBase, embedded: Float[Tensor, "B T W"]) -> "_Loop":
-        dtype = _product_dtype(layers, embedded)
+        dtype = product_dtype(_weight(layers))
         with torch.autocast(embedded.device.type, enabled=False):
             embedded, weights = embedded.to(dtype), _Weights.of(layers, 0, dtype)
             width = embedded.shape[-1]
@@ -283,7 +275,7 @@ class _Loop(NamedTuple):
         return cls(
             CELLS[layers.mode],
             dtype,
-            _weight_dtype(layers),
+            _weight(layers).dtype,
             embedded,
             weights,
             gates,

@@ -9,8 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from dhyan.kernels.backend import product_dtype
 from dhyan.kernels.triton.column_sum import sum_partials
-from dhyan.kernels.triton.dropout import draw_seed, drop_threshold, keep_mask
+from dhyan.kernels.triton.dropout import draw_seed, dropout_arguments, dropout_tile
 from dhyan.kernels.triton.layer_norm import centre
 
 PROGRAMS = 1056  # of the backward pass: eight for each multiprocessor of a large GPU
@@ -36,9 +37,7 @@ def add_norm(
 
     The norm has the dtype of autocast, else that of x; it is computed in single precision.
     """
-    device = x.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-    return _AddNorm.apply(x, update, weight, bias, dropout, epsilon, dtype)
+    return _AddNorm.apply(x, update, weight, bias, dropout, epsilon, product_dtype(x))
 
 
 class _AddDropout(torch.autograd.Function):
@@ -70,7 +69,7 @@ class _AddDropout(torch.autograd.Function):
             seed,
             count,
             width,
-            *_dropout_arguments(ctx.dropout),
+            *dropout_arguments(ctx.dropout),
             **tile,
         )
         return grad_total, grad_update, None
@@ -132,7 +131,7 @@ class _AddNorm(torch.autograd.Function):
             seed,
             count,
             width,
-            *_dropout_arguments(ctx.dropout),
+            *dropout_arguments(ctx.dropout),
             HAS_GRAD_TOTAL=grad_total is not None,
             DROPOUT=dropped_out,
             **tile,
@@ -166,7 +165,7 @@ def _launch_forward(
         count,
         width,
         epsilon,
-        *_dropout_arguments(dropout),
+        *dropout_arguments(dropout),
         HAS_UPDATE=update is not None,
         DROPOUT=update is not None and bool(dropout),
         HAS_NORM=norm is not None,
@@ -179,11 +178,6 @@ def row_tile(width: int, elements: int = 2048) -> dict[str, int]:
     columns = triton.next_power_of_2(width)
     rows = max(1, elements // columns)
     return {"ROWS": rows, "COLUMNS": columns, "num_warps": min(16, max(1, columns * rows // 512))}
-
-
-def _dropout_arguments(dropout: float) -> tuple[int, float]:
-    """The threshold below which a random number drops its element, and the scale of the rest."""
-    return drop_threshold(dropout), 1 / (1 - dropout)
 
 
 @triton.jit(do_not_specialize=["count"])
@@ -203,7 +197,7 @@ def _add_norm_kernel(
     if HAS_UPDATE:
         added = tl.load(update + offsets, inside, other=0.0).to(tl.float32)
         if DROPOUT:
-            added = tl.where(keep_mask(seed, rows, columns, threshold), added * scale, 0.0)
+            added = dropout_tile(added, seed, rows, columns, threshold, scale)
         rounded = (sums + added).to(total.dtype.element_ty)
         tl.store(total + offsets, rounded, inside)
         sums = rounded.to(tl.float32)
@@ -251,7 +245,7 @@ def _add_norm_backward(
             result += tl.load(grad_total + offsets, inside, other=0.0).to(tl.float32)
         tl.store(grad_x + offsets, result.to(grad_x.dtype.element_ty), inside)
         if DROPOUT:
-            result = tl.where(keep_mask(seed, rows, columns, threshold), result * scale, 0.0)
+            result = dropout_tile(result, seed, rows, columns, threshold, scale)
             tl.store(grad_update + offsets, result.to(grad_update.dtype.element_ty), inside)
     sums += program * 2 * width + columns
     tl.store(sums, tl.sum(weight_sum, 0), real_columns)
@@ -277,5 +271,5 @@ def _dropout_rows(
     offsets = rows.to(tl.int64)[:, None] * width + columns[None, :]
     inside = (rows < count)[:, None] & (columns < width)[None, :]
     x = tl.load(grad + offsets, inside, other=0.0).to(tl.float32)
-    x = tl.where(keep_mask(seed, rows, columns, threshold), x * scale, 0.0)
+    x = dropout_tile(x, seed, rows, columns, threshold, scale)
     tl.store(dropped_out + offsets, x.to(dropped_out.dtype.element_ty), inside)

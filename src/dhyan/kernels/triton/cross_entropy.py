@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from dhyan.kernels.backend import product_dtype
+
 CHUNK = 2**29  # logits held at a time: a gigabyte in half precision
 
 
@@ -26,9 +28,8 @@ def linear_cross_entropy(
 
     The gradients are computed in the forward pass, so that the logits need not be saved.
     """
-    device = hidden.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else hidden.dtype
-    with torch.autocast(device, enabled=False):
+    dtype = product_dtype(hidden)
+    with torch.autocast(hidden.device.type, enabled=False):
         return _LinearCrossEntropy.apply(
             hidden.to(dtype), weight, bias, labels, smoothing, ignore_index, chunk
         )

@@ -14,9 +14,16 @@ def draw_seed(device: torch.device) -> Int[Tensor, "1"]:
     return torch.randint(2**62, (1,), device=device)
 
 
-def drop_threshold(rate: float) -> int:
-    """The 31-bit number below which a hash drops its element."""
-    return int(rate * 2**31)
+def dropout_arguments(rate: float) -> tuple[int, float]:
+    """What a kernel takes: the 31-bit number below which a hash drops its element, and the scale."""
+    return int(rate * 2**31), 1 / (1 - rate)
+
+
+@triton.jit
+@no_type_check
+def dropout_tile(x, seed, rows, columns, threshold, scale):
+    """Dropout (Srivastava et al., 2014): zeros at random, and x · scale elsewhere."""
+    return tl.where(keep_mask(seed, rows, columns, threshold), x * scale, 0.0)
 
 
 @triton.jit

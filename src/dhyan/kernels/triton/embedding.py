@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from dhyan.kernels.backend import product_dtype
 from dhyan.kernels.triton.add_norm import row_tile
-from dhyan.kernels.triton.dropout import draw_seed, drop_threshold, keep_mask
+from dhyan.kernels.triton.dropout import draw_seed, dropout_arguments, dropout_tile
 
 
 def embed_tokens(
@@ -26,10 +27,8 @@ def embed_tokens(
 
     Only the table gets a gradient, and its row for padding gets none.
     """
-    device = table.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else table.dtype
     return _EmbedTokens.apply(
-        token_ids.contiguous(), table, positions, scale, dropout, padding, dtype
+        token_ids.contiguous(), table, positions, scale, dropout, padding, product_dtype(table)
     )
 
 
@@ -60,8 +59,7 @@ class _EmbedTokens(torch.autograd.Function):
             token_ids.shape[1],
             width,
             scale,
-            drop_threshold(dropout),
-            1 / (1 - dropout),
+            *dropout_arguments(dropout),
             DROPOUT=bool(dropout),
             **tile,
         )
@@ -87,7 +85,7 @@ class _EmbedTokens(torch.autograd.Function):
             token_ids.numel(),
             width,
             scale / (1 - dropout),
-            drop_threshold(dropout),
+            dropout_arguments(dropout)[0],
             DROPOUT=bool(dropout),
             **tile,
         )
@@ -112,7 +110,7 @@ def _embed_kernel(
     sources = positions + (rows % length)[:, None] * width + columns[None, :]
     x = x.to(tl.float32) * scale + tl.load(sources, inside, other=0.0).to(tl.float32)
     if DROPOUT:
-        x = tl.where(keep_mask(seed, rows, columns, threshold), x * keep_scale, 0.0)
+        x = dropout_tile(x, seed, rows, columns, threshold, keep_scale)
     target = vectors + rows.to(tl.int64)[:, None] * width + columns[None, :]
     tl.store(target, x.to(vectors.dtype.element_ty), inside)
 
@@ -128,7 +126,6 @@ def _embed_backward(
     columns = tl.arange(0, COLUMNS)
     inside = (rows < count)[:, None] & (columns < width)[None, :]
     offsets = rows.to(tl.int64)[:, None] * width + columns[None, :]
-    x = tl.load(grad_vectors + offsets, inside, other=0.0).to(tl.float32) * scale
-    if DROPOUT:
-        x = tl.where(keep_mask(seed, rows, columns, threshold), x, 0.0)
+    x = tl.load(grad_vectors + offsets, inside, other=0.0).to(tl.float32)
+    x = dropout_tile(x, seed, rows, columns, threshold, scale) if DROPOUT else x * scale
     tl.store(grad_rows + offsets, x.to(grad_rows.dtype.element_ty), inside)

@@ -9,15 +9,16 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from dhyan.kernels.backend import product_dtype
+
 
 def packed_linear(x: Float[Tensor, "B N D"], layers: Sequence[nn.Linear]) -> tuple[Tensor, ...]:
     """The output of every layer: slices of one wide tensor, adjacent in memory.
 
     Gradients that are adjacent too are used without a copy.
     """
-    device = x.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-    with torch.autocast(device, enabled=False):
+    dtype = product_dtype(x)
+    with torch.autocast(x.device.type, enabled=False):
         weight, bias = (
             _stack([getattr(part, name).to(dtype) for part in layers])
             for name in ("weight", "bias")

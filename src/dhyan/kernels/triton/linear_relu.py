@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from dhyan.kernels.backend import product_dtype
 from dhyan.kernels.triton.column_sum import sum_partials
-from dhyan.kernels.triton.dropout import draw_seed, drop_threshold, keep_mask
+from dhyan.kernels.triton.dropout import draw_seed, dropout_arguments, dropout_tile
 
 ROWS, COLUMNS = 16, 128
 BACKWARD_PROGRAMS = 2112  # each on a strided set of rows: 16 for each multiprocessor
@@ -25,9 +26,8 @@ def linear_relu(
     dropout: float,
 ) -> Float[Tensor, "B N W"]:
     """dropout(max(0, x weightᵀ + bias))."""
-    device = x.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-    with torch.autocast(device, enabled=False):
+    dtype = product_dtype(x)
+    with torch.autocast(x.device.type, enabled=False):
         return _LinearRelu.apply(x.to(dtype), weight.to(dtype), bias.to(dtype), dropout)
 
 
@@ -50,8 +50,7 @@ class _LinearRelu(torch.autograd.Function):
             draw_seed(x.device) if dropout else None,
             count,
             width,
-            drop_threshold(dropout),
-            1 / (1 - dropout),
+            *dropout_arguments(dropout),
             DROPOUT=bool(dropout),
             ROWS=ROWS,
             COLUMNS=COLUMNS,
@@ -98,7 +97,7 @@ def _relu_dropout(
     inside = (rows < count)[:, None] & (columns < width)[None, :]
     x = tl.maximum(tl.load(offsets, inside, other=0.0).to(tl.float32), 0.0)
     if DROPOUT:
-        x = tl.where(keep_mask(seed, rows, columns, threshold), x * scale, 0.0)
+        x = dropout_tile(x, seed, rows, columns, threshold, scale)
     tl.store(offsets, x.to(hidden.dtype.element_ty), inside)
 
 

@@ -1,10 +1,14 @@
 """Additive scores of all pairs of queries and keys, and their gradients.
 
-The exponentials of `tanh` are taken once for every query and once for every key; then a pair
-costs a multiplication and a reciprocal, and two reciprocals cost one, as 1/x = y / (x y). So it
-takes half the time of the hardware's own tanh and is exact to single precision. The gradients run
-over all pairs twice, once for the queries and once for the keys, and every sum has a fixed order:
-the same call gives the same bits.
+With E(x) = exp(2x), tanh(q + k) = 1 − 2 / (1 + E(q) E(k)). The exponentials are taken once for
+every query and once for every key; then a pair costs a multiplication and a reciprocal, and two
+reciprocals cost one, as 1/x = y / (x y). So it takes half the time of the hardware's own tanh and
+is exact to single precision. The gradients run over all pairs twice, once for the queries and once
+for the keys, and every sum has a fixed order: the same call gives the same bits.
+
+E is stored 2^16 times smaller, and 1 + E E 2^32 times smaller and at most one, so that two of those
+can be multiplied and nothing overflows; inputs are clamped to ±38. HARDWARE takes the GPU's own
+instructions, which Triton's interpreter does not have.
 """
 
 from typing import no_type_check
@@ -16,12 +20,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 from triton import language as tl
 
-from dhyan.kernels.triton.additive_attention.tanh import (
-    ONE,
-    exponential,
-    one_plus_product,
-    reciprocal,
-)
+TWO_LOG2_E = tl.constexpr(2.885390043258667)  # 2 log₂ e, and what single precision leaves of it
+TWO_LOG2_E_REST = tl.constexpr(3.85192597818218e-08)
+LN_2 = tl.constexpr(0.6931471805599453)
+MAX_INPUT = tl.constexpr(38.0)
+SCALE = tl.constexpr(2.0**-16)
+SCALED_ONE = tl.constexpr(2.0**-32)
 
 ENOUGH_PROGRAMS = 1024  # that keep a GPU busy; with fewer, tiles are smaller
 MAX_EXPONENTIALS = 17 << 17  # at a time: enough to keep the GPU busy, 9 MB
@@ -130,6 +134,48 @@ def exponentials(
 
 @triton.jit
 @no_type_check
+def exponential(x):
+    """E(x), 2^16 times smaller."""
+    x = tl.maximum(x.to(tl.float32), -MAX_INPUT, propagate_nan=tl.PropagateNan.ALL)
+    x = tl.minimum(x, MAX_INPUT, propagate_nan=tl.PropagateNan.ALL)
+    high = x * TWO_LOG2_E
+    rest = tl.fma(x, TWO_LOG2_E, -high) + x * TWO_LOG2_E_REST
+    return tl.exp2(high) * (SCALE + SCALE * LN_2 * rest)
+
+
+@triton.jit
+@no_type_check
+def one_plus_product(first, second, HARDWARE: tl.constexpr):
+    """1 + E(q) E(k), 2^32 times smaller and at most 1."""
+    if HARDWARE:
+        result = tl.inline_asm_elementwise(
+            "fma.rn.ftz.sat.f32 $0, $1, $2, 0f2F800000;",  # + 2^-32
+            "=f,f,f",
+            [first, second],
+            dtype=tl.float32,
+            is_pure=True,
+            pack=1,
+        )
+    else:
+        result = tl.minimum(first * second + SCALED_ONE, 1.0)
+    return result
+
+
+@triton.jit
+@no_type_check
+def reciprocal(x, HARDWARE: tl.constexpr):
+    """1 / x, to a unit in the last place."""
+    if HARDWARE:
+        result = tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+        )
+    else:
+        result = 1.0 / x
+    return result
+
+
+@triton.jit
+@no_type_check
 def _exponentials_of_tile(
     states,
     result,
@@ -230,7 +276,7 @@ def _scores_of_tile(
         query_exp, key_exp, energy = query_exp + 4 * ROWS, key_exp + 4 * COLUMNS, energy + 4
         q0, q1, q2, q3 = load_four(query_exp, HARDWARE)
         k0, k1, k2, k3 = load_four(key_exp, HARDWARE)
-    result = total - sums * (2 * ONE)
+    result = total - sums * (2 * SCALED_ONE)
     to = scores + (batch * queries + rows[:, None]) * positions + columns[None, :]
     tl.store(to, result, mask=(rows < queries)[:, None] & (columns < positions)[None, :])
 
@@ -295,8 +341,8 @@ def _gradient_of_tile(
         k2, k3 = tl.load(key_exp + 2 * COLUMNS), tl.load(key_exp + 3 * COLUMNS)
         d0, d1, d2, d3 = load_four(grad_scores, HARDWARE)
     energies = tl.load(energy + columns, mask=inside, other=0.0).to(tl.float32)
-    sums = tl.where(real[:, None], sums * ONE, 0.0)
-    grad = 4.0 * energies[None, :] * (sums - squares * (ONE * ONE))
+    sums = tl.where(real[:, None], sums * SCALED_ONE, 0.0)
+    grad = 4.0 * energies[None, :] * (sums - squares * (SCALED_ONE * SCALED_ONE))
     inside_both = real[:, None] & inside[None, :]
     tl.store(result + offsets, grad.to(result.dtype.element_ty), mask=inside_both)
     sigmoid_sums += (batch * row_tiles + row_tile) * width + columns
