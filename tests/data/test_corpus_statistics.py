@@ -81,7 +81,7 @@ def test_a_check_lists_every_error_and_dropped_pair(tmp_path):
     theirs.write_bytes(b"1\n2\n3\xff\n4\n5\n")
     report = ReadReport(tolerant=True)
     seen = corpus_statistics(read_pairs(ours, theirs, report=report), report)
-    assert seen.pairs == seen.report.kept == 2
+    assert seen.pairs == seen.report.kept_count == 2
     assert [fault.split(": ")[0] for fault in report.errors] == [
         f"{ours}:2",
         f"{theirs}:3",

@@ -53,7 +53,7 @@ def test_only_a_user_error_escapes_from_a_mutant(name, count, tmp_path):
             pairs = list(read_pairs(tmp_path / name, target, report=report))
             taken += 1
             assert all(pair.source.strip() and pair.target.strip() for pair in pairs)
-            assert report.kept == len(pairs)
+            assert report.kept_count == len(pairs)
             detector.add_test(pairs[:3], "test")
             detector.scan(pairs, "train")
             assert {0, 1, 2} & set(range(len(pairs))) <= set(detector.report().all)

@@ -312,7 +312,7 @@ def test_random_bytes_only_raise_user_errors(tmp_path_factory, content, name, to
     pairs: list[Pair] = []
     with suppress(UserError):
         pairs.extend(read_pairs(folder / name, target, report=report))
-    assert report.kept == len(pairs)
+    assert report.kept_count == len(pairs)
     assert all(pair.source.strip() and pair.target.strip() for pair in pairs)
 
 
@@ -368,7 +368,7 @@ def test_every_file_format_gives_the_same_pairs(tmp_path, suffix):
     ]:
         report = ReadReport()
         assert texts(read_pairs(*paths, columns=columns, report=report)) == pairs
-        assert report.kept == 50
+        assert report.kept_count == 50
         seen.add(report.fingerprint)
     assert len(seen) == 1
 
@@ -393,7 +393,7 @@ def test_every_dropped_pair_is_counted_with_its_location(tmp_path):
     )
     report = ReadReport()
     assert [pair.line for pair in read_pairs(ours, theirs, report=report)] == [1, 4, 7]
-    assert report.kept + sum(drop.count for drop in report.dropped.values()) == len(source)
+    assert report.kept_count + sum(drop.count for drop in report.dropped.values()) == len(source)
     assert report.lines() == [
         "kept 3 pairs",
         f"dropped 3 pairs: empty source ({ours}:2, {ours}:5, {ours}:8)",
@@ -501,7 +501,7 @@ def test_a_batch_is_what_padding_the_sentences_gives():
     letters = random.Random(0)
     rows = [("".join(letters.choices("abc", k=letters.randint(1, 9))), "x") for _ in range(9000)]
     examples, report = encoded(rows)
-    assert len(examples) == report.kept == 9000
+    assert len(examples) == report.kept_count == 9000
     chosen = np.array([8999, 0, 4095, 4096, 17, 17])
     batch = examples.batch(chosen)
     plain = Tokens.pad([[*map(ord, rows[row][0]), EOS] for row in chosen])

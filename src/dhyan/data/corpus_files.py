@@ -100,7 +100,7 @@ def read_files(files: CorpusFiles, *, stream: bool) -> ReadPairs:
         pairs = list(pairs)
     for line in report.lines():
         logger.info(f"{files.source}: {line}")
-    return ReadPairs(pairs, report.kept, report.fingerprint)
+    return ReadPairs(pairs, report.kept_count, report.fingerprint)
 
 
 def _escape_braces(text: str) -> str:

@@ -155,7 +155,7 @@ def encode_into(
             ) from None
         for reason, occurrences in report.dropped.items():
             logger.info(f"left out {occurrences.count:,} pairs: {reason}")
-        sizes.append(report.kept)
+        sizes.append(report.kept_count)
     return Mixture(tuple(sizes), tuple(part.weight for part in parts))
 
 
@@ -169,7 +169,7 @@ def encode_stream(
 ) -> Iterator[tuple[list[int], list[int]]]:
     """The token ids of pair after pair, special tokens included; a UserError if there is none."""
     report = ReadReport() if report is None else report
-    kept = report.kept = 0
+    count = report.kept_count = 0
     for chunk in _chunks(pairs):
         sources = source.encode_batch([pair.source for pair in chunk])
         targets = target.encode_batch([pair.target for pair in chunk])
@@ -177,10 +177,10 @@ def encode_stream(
             if rejection := _token_count_rejection(len(source_ids), len(target_ids), max_tokens):
                 report.drop(*rejection, pair.line)
             else:
-                kept += 1
+                count += 1
                 yield [*source_ids, EOS], [BOS, *target_ids, EOS]
-    report.kept = kept
-    if not kept:
+    report.kept_count = count
+    if not count:
         reason = f"no pair has 1 to {max_tokens} tokens a side; allow longer sentences"
         raise NoPairFitsError(f"{report.files['source']}: {reason}")
 

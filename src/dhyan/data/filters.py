@@ -73,14 +73,14 @@ class LengthFilter:
 
 def distinct(items: Iterable[Item], key: Callable[[Item], str], count: int) -> Iterator[Item]:
     """The first `count` items with different keys; fewer if nothing new comes for a long while."""
-    seen, repeats = set[str](), 0
+    keys, repeats = set[str](), 0
     for item in items:
-        if len(seen) == count or repeats == MAX_REPEATS:
+        if len(keys) == count or repeats == MAX_REPEATS:
             return
         name = key(item)
-        repeats = repeats + 1 if name in seen else 0
-        if name not in seen:
-            seen.add(name)
+        repeats = repeats + 1 if name in keys else 0
+        if name not in keys:
+            keys.add(name)
             yield item
 
 

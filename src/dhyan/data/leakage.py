@@ -22,7 +22,7 @@ NGRAM = 8  # words in a row that near copies share
 EDGE = 3  # words: of two sentences that differ in one word, the first or the last so many agree
 COVERAGE = 0.5  # the share of a test sentence that must lie in shared n-grams
 MAX_SHARED = 30  # test sentences with the same n-gram; one that is more common is a set phrase
-MAX_KNOWN = 100_000  # training pairs remembered, so that their duplicates are skipped
+MAX_REMEMBERED_PAIRS = 100_000  # training pairs remembered, so that their duplicates are skipped
 MIN_WORDS = 4  # shorter sentences may occur in both texts by chance
 CHANCE_SHARE = 0.1  # of a test that may do so
 
@@ -104,11 +104,11 @@ class LeakageDetector:
         self._short: set[int] = set()
         self._indices = _SentenceIndex(), _SentenceIndex()
         self._matches: dict[MatchSide, dict[int, Match]] = {"source": {}, "target": {}, "pair": {}}
-        self._known: set[tuple[str, str]] = set()
+        self._matched_pairs: set[tuple[str, str]] = set()
 
     def add_test(self, pairs: Iterable[Pair], name: str) -> None:
         """Search for these sentences too; `name` is that of their file."""
-        self._known.clear()
+        self._matched_pairs.clear()
         for pair in pairs:
             number = len(self._test_locations)
             self._test_locations.append(f"{name}:{pair.line}")
@@ -129,13 +129,13 @@ class LeakageDetector:
         source_index, target_index = self._indices
         for pair in pairs:
             yield pair
-            if (pair.source, pair.target) in self._known:
+            if (pair.source, pair.target) in self._matched_pairs:
                 continue  # a duplicate matches what the first one matched
             source, target = source_index.matches(pair.source), target_index.matches(pair.target)
             if not (source or target):
                 continue
-            if len(self._known) < MAX_KNOWN:
-                self._known.add((pair.source, pair.target))
+            if len(self._matched_pairs) < MAX_REMEMBERED_PAIRS:
+                self._matched_pairs.add((pair.source, pair.target))
             location = f"{name}:{pair.line}"
             both = {
                 number: max(source[number], target[number], key=_RANK.__getitem__)
@@ -282,6 +282,6 @@ def _ngrams(words: list[str]) -> Iterator[Ngram]:
 
 def _add_match(matches: dict[int, Match], number: int, match: Match) -> None:
     """Add a match, unless a stronger one is there."""
-    known = matches.get(number)
-    if known is None or _RANK[match.kind] < _RANK[known.kind]:
+    previous = matches.get(number)
+    if previous is None or _RANK[match.kind] < _RANK[previous.kind]:
         matches[number] = match

@@ -42,7 +42,7 @@ class ReadReport:
     """Counts of kept and dropped pairs, with reasons; a tolerant report collects errors too."""
 
     tolerant: bool = False
-    kept: int = 0
+    kept_count: int = 0
     dropped: dict[str, Occurrences] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     error_count: int = 0
@@ -57,7 +57,7 @@ class ReadReport:
 
     def keep(self, pair: Pair) -> None:
         """Count a pair that is used."""
-        self.kept += 1
+        self.kept_count += 1
         self._hash.update(f"{pair.source}\0{pair.target}\n".encode())
 
     def drop(self, reason: str, side: Side, line: int) -> None:
@@ -83,7 +83,7 @@ class ReadReport:
             *self.notes,
             *self.errors,
             *([f"{more:,} more errors like these"] if more else []),
-            f"kept {_count_pairs(self.kept)}",
+            f"kept {_count_pairs(self.kept_count)}",
             *(
                 f"dropped {_count_pairs(where.count)}: {reason} ({where})"
                 for reason, where in self.dropped.items()

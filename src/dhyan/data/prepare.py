@@ -72,8 +72,8 @@ def prepare(
         with atomic_folder(path) as folder:
             manifest = _write(folder, recipe, corpus, tokenizers())
     except OSError as error:
-        place, remedy = error.filename or out, "make room or fix it, or name another --out"
-        raise UserError(f"{place}: cannot be written: {error.strerror}; {remedy}") from None
+        file, remedy = error.filename or out, "make room or fix it, or name another --out"
+        raise UserError(f"{file}: cannot be written: {error.strerror}; {remedy}") from None
     return _sizes(out, manifest)
 
 

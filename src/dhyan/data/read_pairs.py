@@ -80,9 +80,9 @@ def _read_two_files(source: Path, target: Path, report: ReadReport) -> Iterator[
     source_lines, target_lines = read_raw_lines(source), read_raw_lines(target)
     for number, (raw_source, raw_target) in enumerate(zip_longest(source_lines, target_lines), 1):
         if raw_source is None or raw_target is None:
-            ended = raw_source is None
-            shorter, longer = (source, target) if ended else (target, source)
-            total = number + sum(1 for _ in (target_lines if ended else source_lines))
+            source_ended = raw_source is None
+            shorter, longer = (source, target) if source_ended else (target, source)
+            total = number + sum(1 for _ in (target_lines if source_ended else source_lines))
             reason = f"the number of lines is {number - 1:,}, but {printable(longer)} has {total:,}"
             line = first_misaligned_line(source, target)
             remedy = f"line N must translate line N; they seem to be misaligned from line {line:,}"

@@ -109,7 +109,7 @@ def read_test_set(
     """Read the usable pairs of a test set, and gold alignments line by line."""
     report = ReadReport() if report is None else report
     pairs = list(read_pairs(source, target, columns=columns, report=report))
-    lines = report.kept + sum(where.count for where in report.dropped.values())
+    lines = report.kept_count + sum(where.count for where in report.dropped.values())
     reference_set = ReferenceSet(
         source, pairs, lines, numbered=target is not None, reference_file=target
     )

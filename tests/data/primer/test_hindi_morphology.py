@@ -11,10 +11,10 @@ from dhyan.data.primer.hindi_morphology import (
     COPULA,
     FF,
     GENITIVE,
-    MANY,
+    HE,
     MM,
-    ONE,
     RAHA,
+    THEY,
     WAS,
     YOU,
     F,
@@ -221,7 +221,7 @@ def test_only_the_feminine_plural_differs_before_an_auxiliary(verb):
 
 
 def test_the_tables_are_in_the_order_of_their_slots():
-    assert [COPULA[who] for who in (I, YOU, ONE, MANY)] == ["हूँ", "हो", "है", "हैं"]
+    assert [COPULA[who] for who in (I, YOU, HE, THEY)] == ["हूँ", "हो", "है", "हैं"]
     assert [WAS[form] for form in (M, MM, F, FF)] == ["था", "थे", "थी", "थीं"]
     assert [RAHA[form] for form in (M, MM, F, FF)] == ["रहा", "रहे", "रही", "रही"]
     assert adjective_forms("का") == GENITIVE

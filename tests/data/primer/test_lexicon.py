@@ -120,9 +120,9 @@ def test_tags_determine_noun_inflection(small):
     assert small.noun("rice").mass
     assert small.noun("trousers").pair
     assert small.noun("trousers").plural == ("trousers",)
-    assert small.noun("garden").place == ("in", "में")
-    assert small.noun("station").place == ("at", "पर")
-    assert small.noun("rice").place is None
+    assert small.noun("garden").adpositions == ("in", "में")
+    assert small.noun("station").adpositions == ("at", "पर")
+    assert small.noun("rice").adpositions is None
 
 
 def test_adjectives_go_with_a_noun_by_its_domain_or_by_itself(small):

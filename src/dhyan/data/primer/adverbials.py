@@ -19,13 +19,15 @@ TIMES = {
 }
 DATED = frozenset(("past", "future"))
 OUTDOORS = frozenset(("places", "nature", "vehicles"))
-STRAIGHT = frozenset(("जा", "आ", "लौट", "भाग", "चल"))  # one goes घर, but runs घर तक
+STRAIGHT = frozenset(
+    ("जा", "आ", "लौट", "भाग", "चल")
+)  # घर जाना without a postposition, but घर तक दौड़ना
 FLEEING, DEPARTING = "भाग", ("go",)
 
 
 @dataclass(slots=True)
 class Adverbials:
-    """What English says first and last; Hindi first, after the doer, and before the verb."""
+    """Adverbials by position: at the start, at the end, after the subject, before the verb."""
 
     english_first: list[Word] = field(default_factory=list)
     english_last: list[Word] = field(default_factory=list)
@@ -59,7 +61,7 @@ def adverbials(
 def _recipient(
     builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, result: Adverbials
 ) -> list[Word]:
-    """To whom."""
+    """The recipient: to someone."""
     if "people" in verb.recipients and builder.flip(0.5):
         phrase = name_phrase(builder, node, "को")
     else:
@@ -70,16 +72,14 @@ def _recipient(
 
 
 def _goal(builder: SentenceBuilder, verb: Verb, node: int, result: Adverbials) -> list[Word]:
-    """Where to, or where from."""
-    from_goal = (
-        builder.flip(0.25) and verb.english.base != DEPARTING
-    )  # one leaves a place, and goes to it
+    """The goal or the origin of motion: to or from a place."""
+    from_goal = builder.flip(0.25) and verb.english.base != DEPARTING  # not "go from"
     noun = builder.sample(read_lexicon().nouns["places"])
     straight = verb.hindi.stem in STRAIGHT and "हुए" not in verb.hindi.before
     into = straight and verb.hindi.stem != FLEEING  # सराय में भागना is to run about in it
     bare = straight and noun.goal and not from_goal
     phrase = noun_phrase(builder, noun, node, oblique=True, room=0 if bare else 1, few=True)
-    at = noun.place[1] if noun.place else "में"
+    at = noun.adpositions[1] if noun.adpositions else "में"
     marker = "से" if from_goal else "" if bare else at if into else "तक"
     direction = builder.add_node(phrase.node)
     to = "from" if from_goal else "to"
@@ -91,7 +91,7 @@ def _goal(builder: SentenceBuilder, verb: Verb, node: int, result: Adverbials) -
 
 
 def _question(builder: SentenceBuilder, question: str, node: int, result: Adverbials) -> None:
-    """Where, when or why; the Hindi question word stands right before the verb."""
+    """A question word, where, when or why; in Hindi it stands right before the verb."""
     question_node = builder.add_node(node)
     result.english_first.append((question, question_node, True))
     result.before_verb.append((QUESTION_WORDS[question], question_node, True))
@@ -104,7 +104,7 @@ def _circumstances(
     node: int,
     result: Adverbials,
 ) -> list[Word]:
-    """A manner, a place, company and a time; returns what Hindi says of them before the objects."""
+    """Manner, place, company and time; returns the Hindi words that precede the objects."""
     verb, question, room = plan.verb, plan.question, plan.room
     after_subject, manner = list[Word](), list[Word]()
     if subject.person and not _excludes_manner(plan) and builder.flip(0.12):
@@ -144,14 +144,14 @@ def _circumstances(
 def _time(
     builder: SentenceBuilder, times: tuple[Adverb, ...], node: int, english: list[Word]
 ) -> list[Word]:
-    """One of these times or, where they are past or to come, now and then a date."""
+    """An adverb of time or, in the past and future, sometimes a date."""
     if times[0].tense in DATED and builder.flip(0.2):
         return _date(builder, node, english)
     return _adverb_words(builder, builder.sample(times), node, english)
 
 
 def _date(builder: SentenceBuilder, node: int, english: list[Word]) -> list[Word]:
-    """On 5 March: 5 मार्च को."""
+    """A date: on 5 March, 5 मार्च को."""
     month, day = builder.choose(read_lexicon().months), str(1 + int(28 * builder.random()))
     own = builder.add_node(node)
     number, on = builder.add_node(own), builder.add_node(own)
@@ -164,32 +164,32 @@ def _date(builder: SentenceBuilder, node: int, english: list[Word]) -> list[Word
 def _adverb_words(
     builder: SentenceBuilder, adverb: Adverb, node: int, english: list[Word]
 ) -> list[Word]:
-    """An adverb, put at the end of the English words; returns the Hindi ones."""
+    """Append an adverb to the English words; returns the Hindi ones."""
     own = builder.add_node(node)
     english += [(word, own, True) for word in adverb.english]
     return [(word, own, True) for word in adverb.hindi]
 
 
 def _excludes_manner(plan: ClausePlan) -> bool:
-    """Whether there is no manner in which it is done."""
+    """Whether a clause takes no adverb of manner."""
     return bool(plan.verb.rests or plan.verb.befalls or plan.question or plan.negated)
 
 
 @cache
 def has_human_object(verb: Verb) -> bool:
-    """Whether it is done to people: one who helps a man with Ravi may help Ravi's companion."""
+    """Whether people are objects or recipients; company ("with Ravi") would then be ambiguous."""
     return any(noun.domain in PERSONS for noun in (*verb.object_nouns, *verb.recipient_nouns))
 
 
 @cache
 def excludes_place(verb: Verb) -> bool:
-    """Whether one can hardly do it at a place: it has a goal, or is done to a place itself."""
+    """Whether a verb takes no place: it has a goal, or a place as its object."""
     return verb.to or any(noun.domain in OUTDOORS for noun in verb.object_nouns)
 
 
 @cache
 def times_of(tense: str) -> tuple[Adverb, ...]:
-    """The times that go with a tense."""
+    """The adverbs of time that go with a tense."""
     return tuple(time for time in read_lexicon().times if tense and time.tense == tense)
 
 

@@ -56,7 +56,7 @@ LINKS = ("and", "because", "and then")
 
 
 def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
-    """Someone went to the bank and deposited money: the action disambiguates the noun."""
+    """A sentence that disambiguates a noun by an action: went to the bank and deposited money."""
     word = builder.choose(ambiguous_words(builder.core_share))
     sense = builder.choose(read_lexicon().senses[word])
     frame, cue, link = (
@@ -67,7 +67,7 @@ def disambiguated_sentence(builder: SentenceBuilder) -> SentencePair:
     while is_held_out(word, frame, cue) != builder.held_out:
         sense = builder.choose(read_lexicon().senses[word])
         frame, cue = builder.choose(FRAMES[sense.kind]), builder.choose(sense.cues)
-    if frame.marker == "से" and link == "because":  # one leaves to do something elsewhere
+    if frame.marker == "से" and link == "because":  # leaving has its reason elsewhere
         link = "and"
     builder.has_held_out_pair = builder.held_out
     node = builder.add_node()
@@ -114,7 +114,7 @@ def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> F
     doer = name_phrase(builder, node, "ने" if frame.ergative else "")
     marker = frame.marker
     if frame.goes and not noun.goal:
-        marker = noun.place[1] if noun.place else "में"
+        marker = noun.adpositions[1] if noun.adpositions else "में"
     if frame.ergative and not marker and noun.domain == "animals":
         marker = "को"
     hindi_words = noun.hindi[bool(marker) or not frame.ergative]
@@ -181,7 +181,7 @@ def _cue(
 
 
 def _object(builder: SentenceBuilder, cue: Cue, action: int) -> tuple[list[Word], list[Word], int]:
-    """What the cue is done to, as the lexicon says it."""
+    """The object of a cue, with its article."""
     noun: Noun = cue.noun
     object_node = builder.add_node(action)
     met = noun.domain in PERSONS or (noun.domain == "animals" and cue.article == "the")

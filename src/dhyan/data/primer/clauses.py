@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from dhyan.data.primer.adverbials import Adverbials, adverbials
-from dhyan.data.primer.hindi_morphology import MANY, F
+from dhyan.data.primer.hindi_morphology import THEY, F
 from dhyan.data.primer.lexicon import Noun, Verb, read_lexicon
 from dhyan.data.primer.noun_phrases import (
     LIVING,
@@ -30,7 +30,7 @@ from dhyan.data.primer.vocabulary_subsets import held_out_objects
 
 @dataclass(slots=True)
 class Clause:
-    """A clause in both languages, with the one it is about."""
+    """A clause in both languages; `about` is its subject."""
 
     english: list[Word]
     hindi: list[Word]
@@ -45,7 +45,7 @@ Object = Callable[[SentenceBuilder, Verb, int, Phrase, int], Phrase]
 
 
 def sample_subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
-    """Whoever may do it: someone by name, by a pronoun, by a noun, or two together."""
+    """A subject of the verb: a name, a pronoun, a noun phrase, or two coordinated names."""
     dice = builder.random()
     if verb.named and dice < 0.5:
         if dice < 0.36:
@@ -60,19 +60,19 @@ def sample_subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, r
 
 
 def coordinated_names(builder: SentenceBuilder, node: int, case: str) -> Phrase:
-    """Two people by name; they are masculine together unless both are feminine."""
-    one = name_phrase(builder, node)
-    joined = builder.add_node(one.node)
-    other = name_phrase(builder, one.node, case)
+    """Two coordinated names; the pair is masculine unless both are feminine."""
+    first = name_phrase(builder, node)
+    conjunction = builder.add_node(first.node)
+    second = name_phrase(builder, first.node, case)
     return Phrase(
-        english=[*one.english, ("and", joined, True), *other.english],
-        hindi=[*one.hindi, ("और", joined, True), *other.hindi],
-        who=MANY,
-        form=form_of(feminine=one.form == other.form == F, plural=True),
+        english=[*first.english, ("and", conjunction, True), *second.english],
+        hindi=[*first.hindi, ("और", conjunction, True), *second.hindi],
+        who=THEY,
+        form=form_of(feminine=first.form == second.form == F, plural=True),
         number=PLURAL,
         pronoun="they",
         person=True,
-        node=one.node,
+        node=first.node,
     )
 
 
@@ -120,10 +120,10 @@ def action_clause(
     fronts: bool = True,
     alone: bool = False,
 ) -> Clause:
-    """Someone does something; `room` is about how many more words there may be than it needs.
+    """A clause with an action verb; `room` is about how many optional words it may have.
 
     `question` makes it a question: "whether", "who", "what", "how many", "where", "when" or "why".
-    `fronts` lets a time come first; `alone` adds neither time nor place.
+    `fronts` lets an adverb of time come first; `alone` adds neither time nor place.
     """
     verb = verb or builder.sample(read_lexicon().verbs)
     if not (negated or question):
@@ -159,7 +159,7 @@ def action_clause(
 
 
 def question_subject(builder: SentenceBuilder, case: str, node: int) -> Phrase:
-    """Who?"""
+    """The question word who as a subject."""
     who = builder.add_node(node)
     clause = {"": "कौन", "ने": "किसने", "को": "किसे"}[case]
     return Phrase([("who", who, True)], [(clause, who, True)], person=True, pronoun="", node=who)
@@ -168,7 +168,7 @@ def question_subject(builder: SentenceBuilder, case: str, node: int) -> Phrase:
 def question_object(
     builder: SentenceBuilder, verb: Verb, question: str, node: int
 ) -> tuple[Phrase, list[Word]]:
-    """What, or how many of them? English puts it first, Hindi leaves it where an object stands."""
+    """What, or how many, as an object; English fronts it, Hindi leaves it in place."""
     what = builder.add_node(node)
     if question == "what":
         return Phrase([], [("क्या", what, True)], node=what), [("what", what, True)]
@@ -180,12 +180,12 @@ def question_object(
     clause = "कितनी" if noun.feminine else "कितने"
     hindi = [(clause, quantity, True)] + [(w, what, True) for w in noun.hindi[2]]
     form = form_of(feminine=noun.feminine, plural=True)
-    return Phrase([], hindi, who=MANY, form=form, number=PLURAL, node=what), fronted
+    return Phrase([], hindi, who=THEY, form=form, number=PLURAL, node=what), fronted
 
 
 @cache
 def countable_objects(verb: Verb) -> tuple[Noun, ...]:
-    """The countable objects of a verb, for how many."""
+    """The objects of a verb that "how many" can ask for."""
     if verb.marker:
         return ()
     return tuple(

@@ -46,7 +46,7 @@ DialogueSentence = tuple[list[Word], list[Word], tuple[str, ...]]
 
 
 def dialogue_sentence(builder: SentenceBuilder, size: int) -> DialogueSentence:
-    """Something said to someone or by someone: both sides, and other correct Hindi ones."""
+    """A sentence of a dialogue in both languages, and other correct Hindi translations."""
     dice = builder.random()
     if dice < 0.35:
         return quoted(builder, size)
@@ -56,7 +56,7 @@ def dialogue_sentence(builder: SentenceBuilder, size: int) -> DialogueSentence:
 
 
 def quoted(builder: SentenceBuilder, size: int) -> DialogueSentence:
-    """Sita said, “I am going”: her name tells that it is जा रही हूँ."""
+    """Direct speech: Sita said, “I am going”; her name decides for जा रही हूँ."""
     node = builder.add_node()
     speaker = name_phrase(builder, node, "ने")
     clause = _of_person(builder, size - 4, "I", feminine=speaker.pronoun == "she", parent=node)
@@ -82,7 +82,7 @@ def quoted(builder: SentenceBuilder, size: int) -> DialogueSentence:
 
 
 def addressed(builder: SentenceBuilder, size: int) -> DialogueSentence:
-    """Mother, are you going? The one spoken to decides between आप and तुम, and the gender."""
+    """Direct address: Mother, are you going? The addressee decides on आप or तुम, and the gender."""
     english, hindi, key, feminine = _listener(builder)
     if builder.flip(0.4):
         clause = _of_person(builder, size - 2, key, feminine=feminine, parent=ROOT)
@@ -134,7 +134,7 @@ def _personal(builder: SentenceBuilder) -> Verb:
 
 
 def _pronoun(key: str, *, feminine: bool) -> Subject:
-    """A subject that is I or you."""
+    """A pronoun as a subject: I or you."""
 
     def subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
         return pronoun_phrase(builder, key, node, case, feminine=feminine)
@@ -143,7 +143,7 @@ def _pronoun(key: str, *, feminine: bool) -> Subject:
 
 
 def requested(builder: SentenceBuilder, size: int) -> DialogueSentence:
-    """Open the door: the addressee and a please decide between खोलो and खोलिए; else both are right."""
+    """A request: Open the door. Addressee or please decide on खोलो or खोलिए, else both are right."""
     verb = _personal(builder)
     while verb.befalls or verb.recipient_nouns or not (verb.object_nouns or verb.to):
         verb = _personal(builder)
@@ -177,7 +177,7 @@ def requested(builder: SentenceBuilder, size: int) -> DialogueSentence:
 def _request(
     builder: SentenceBuilder, verb: Verb, node: int, size: int, *, negated: bool
 ) -> tuple[list[Word], list[Word]]:
-    """What is asked for, up to the Hindi verb itself."""
+    """The words of a request, up to the Hindi verb itself."""
     you = Phrase([], [], pronoun="you")
     english: list[Word] = []
     hindi: list[Word] = []
@@ -200,14 +200,14 @@ def _request(
 
 
 def _there(builder: SentenceBuilder, verb: Verb, node: int) -> Phrase:
-    """Here, there or home, as a goal; one comes here, and never goes."""
-    place = builder.add_node(node)
+    """Here, there or home as a goal; "go" does not take here."""
+    goal = builder.add_node(node)
     english, hindi = builder.choose(GOALS[verb.hindi.stem == "जा" :])
-    return Phrase([(english, place, True)], [(hindi, place, True)], node=place)
+    return Phrase([(english, goal, True)], [(hindi, goal, True)], node=goal)
 
 
 def open_speaker(builder: SentenceBuilder, size: int) -> DialogueSentence:
-    """I am going: जा रहा हूँ, and as correctly जा रही हूँ, for nothing tells who speaks."""
+    """A speaker of unknown gender: I am going, जा रहा हूँ or जा रही हूँ."""
     state = builder.source.getstate()
     clause = _of_person(builder, size, "I", feminine=False, parent=ROOT)
     english, hindi = [*clause.english, punctuation(".")], [*clause.hindi, punctuation("।")]

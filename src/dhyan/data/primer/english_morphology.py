@@ -37,7 +37,7 @@ class EnglishVerb:
 
 
 def noun_plural(word: str) -> str:
-    """The plural; of several words the last inflects, but mother-in-law its first part."""
+    """The plural of a noun; the last of several words inflects, but in mother-in-law the first part."""
     if word.endswith("-in-law"):
         return noun_plural(word.removesuffix("-in-law")) + "-in-law"
     space = word.rfind(" ") + 1
@@ -55,21 +55,21 @@ def _plural(word: str) -> str:
 
 
 def verb_forms(base: str, past: str = "", participle: str = "", ing: str = "") -> EnglishVerb:
-    """All forms of a verb whose first word inflects; what is not given follows the rule.
+    """All forms of a verb, whose first word inflects; forms that are left out are regular.
 
-    A form may be given for the first word only; a participle not given is like the past.
+    A form may be given for the first word only; a participle that is left out equals the past.
     """
     first, *rest = base.split(" ")
 
-    def whole(form: str) -> Words:
+    def words(form: str) -> Words:
         return (*form.split(" "),) if " " in form else (form, *rest)
 
     return EnglishVerb(
         base=(first, *rest),
-        third=whole(_third(first)),
-        past=whole(past or _past(first)),
-        participle=whole(participle or past or _past(first)),
-        ing=whole(ing or _ing(first)),
+        third=words(_third(first)),
+        past=words(past or _past(first)),
+        participle=words(participle or past or _past(first)),
+        ing=words(ing or _ing(first)),
     )
 
 
@@ -104,12 +104,12 @@ def _consonant_y(word: str) -> bool:
 
 
 def _doubled(word: str) -> str:
-    """A stem before a vowel: a short stressed end doubles its consonant (stopped, visited)."""
+    """The stem before a vowel: a short stressed syllable doubles its consonant (stopped, visited)."""
     return word + word[-1] if SHORT.fullmatch(word) or word in STRESSED_LAST else word
 
 
 def a_or_an(word: str) -> str:
-    """The article a word calls for by its first sound: an hour, a university."""
+    """The indefinite article of a word, by its first sound: an hour, a university."""
     if word[:1].lower() not in {*"aeiou"}:
         return "an" if SILENT_H.match(word) else "a"
     return "a" if AS_YOU.match(word) else "an"

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 M, MM, F, FF = range(4)  # masculine singular and plural, feminine singular and plural
-I, YOU, ONE, MANY = range(4)  # noqa: E741 (मैं; तुम; one person or thing; हम, आप, वे, the honoured)
+I, YOU, HE, THEY = range(4)  # noqa: E741 (मैं; तुम; वह; हम, आप, वे, honorifics)
 
 Four = tuple[str, str, str, str]
 Five = tuple[str, str, str, str, str]
 
 COPULA: Four = ("हूँ", "हो", "है", "हैं")
-"""The present of "to be", by who."""
+"""The present of "to be", by person."""
 WAS: Four = ("था", "थे", "थी", "थीं")
 RAHA: Four = ("रहा", "रहे", "रही", "रही")
 GENITIVE: Five = ("का", "के", "की", "की", "के")
@@ -17,7 +17,7 @@ GENITIVE: Five = ("का", "के", "की", "की", "के")
 
 INHERITED = ("क्रिया", "दुनिया")  # feminines in -िया that are no diminutives: क्रियाएँ, not क्रियाँ
 
-# How a noun ends; what its feminine plural and its oblique plural end in instead.
+# Endings of a noun: of its singular, its feminine plural, its oblique plural.
 PLURALS = (
     ("िया", "ियाँ", "ियों"),
     ("ैया", "ैयाँ", "ैयों"),
@@ -31,9 +31,9 @@ PLURALS = (
     ("ों", "ों", "ों"),
     ("ो", "ो", "ों"),
 )
-# How a masculine noun in -ā ends; its oblique and its plural; its oblique plural.
+# Endings of a masculine in -ā: of its singular, its oblique and plural, its oblique plural.
 MASCULINES = (("आँ", "एँ", "ओं"), ("आ", "ए", "ओं"), ("ा", "े", "ों"))
-# How an adjective in -ā ends; its other masculine forms; its feminine ones.
+# Endings of an adjective in -ā: masculine singular, other masculine forms, feminine.
 ADJECTIVES = (
     ("याँ", "एँ", "ईं"),
     ("ाँ", "ें", "ीं"),
@@ -42,7 +42,7 @@ ADJECTIVES = (
     ("ा", "े", "ी"),
 )
 
-# What does not follow from the stem.
+# Irregular forms, by stem.
 PERFECTIVES: dict[str, Four] = {
     "कर": ("किया", "किए", "की", "कीं"),
     "जा": ("गया", "गए", "गई", "गईं"),
@@ -65,24 +65,24 @@ class HindiVerb:
     before: tuple[str, ...]
     stem: str
     infinitive: Four
-    """By form: खाना खाने खानी खानी; the oblique is the masculine plural."""
+    """By form (M, MM, F, FF): खाना खाने खानी खानी; the oblique is the masculine plural."""
     habitual: Four
     perfective: Four
     perfect: Four
     """The perfective before है or था, which carry the nasal of the feminine plural instead."""
     future: tuple[tuple[str, str], ...]
-    """By who, then by whether feminine."""
+    """By person (I, YOU, HE, THEY), then by whether feminine."""
     imperative: tuple[str, str]
     """To तुम and to आप."""
     subjunctive: Four
     doing: str
-    """Having done: खाकर, करके."""
+    """The conjunctive participle (having done): खाकर, करके."""
 
 
 def noun_forms(word: str, gender: str, *, fixed: bool = False) -> Four:
-    """Direct, oblique, plural direct, plural oblique; of several words the last inflects.
+    """Forms of a noun: direct, oblique, plural direct, plural oblique; the last word inflects.
 
-    A fixed masculine ends in -ā but keeps it everywhere else than in the oblique plural (राजा).
+    A fixed masculine in -ā (राजा) changes in the oblique plural only.
     """
     space = word.rfind(" ") + 1
     before, last = word[:space], word[space:]
@@ -95,15 +95,15 @@ def _feminine(word: str) -> tuple[str, str, str]:
 
 
 def _masculine(word: str, *, fixed: bool) -> tuple[str, str, str]:
-    for end, other, many in () if fixed else MASCULINES:
+    for end, other, plural in () if fixed else MASCULINES:
         if word.endswith(end):
             stem = word.removesuffix(end)
-            return stem + other, stem + other, stem + many
+            return stem + other, stem + other, stem + plural
     return word, word, _plurals(word)[1]
 
 
 def _plurals(word: str) -> tuple[str, str]:
-    """The plural as of a feminine, and the oblique plural of any noun that keeps its end."""
+    """The feminine direct plural, and the oblique plural of nouns that keep their ending."""
     for end, direct, oblique in PLURALS:
         if word.endswith(end) and not word.endswith(INHERITED):
             stem = word.removesuffix(end)
@@ -112,22 +112,22 @@ def _plurals(word: str) -> tuple[str, str]:
 
 
 def _open(word: str) -> bool:
-    """Whether a word ends in a vowel that is written; a bare consonant takes vowel signs."""
+    """Whether a word ends in a written vowel; a bare consonant takes vowel signs."""
     return not ("क" <= word[-1] <= "ह" or word[-1] == "़")
 
 
 def adjective_forms(word: str, *, fixed: bool = False) -> Five:
-    """The four forms of the direct case, then the masculine singular of the oblique one.
+    """The four direct forms of an adjective, then the masculine singular oblique.
 
     Of several words the last inflects, and before हुआ its participle as well (थकी हुई).
     """
     *before, last = word.split(" ")
-    parts = [(one,) * 5 for one in before]
+    parts = [(singular,) * 5 for singular in before]
     if last == "हुआ" and before and not fixed:
         parts[-1] = _agreeing(before[-1])
     parts.append((last,) * 5 if fixed else _agreeing(last))
-    one, many, feminine, _, _ = (" ".join(words) for words in zip(*parts, strict=True))
-    return one, many, feminine, feminine, many
+    singular, plural, feminine, _, _ = (" ".join(words) for words in zip(*parts, strict=True))
+    return singular, plural, feminine, feminine, plural
 
 
 def _agreeing(word: str) -> Five:
@@ -159,7 +159,7 @@ def hindi_verb(infinitive: str) -> HindiVerb:
 
 
 def _short(stem: str) -> str:
-    """A stem in a long ī or ū before a vowel: पी becomes पि, छू becomes छु."""
+    """A stem before a vowel: a long ī or ū is shortened (पी to पि, छू to छु)."""
     return {"ी": stem[:-1] + "ि", "ू": stem[:-1] + "ु"}.get(stem[-1], stem)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dhyan.data.primer.english_morphology import EnglishVerb, noun_plural, verb_forms
 from dhyan.data.primer.hindi_morphology import HindiVerb, adjective_forms, hindi_verb, noun_forms
-from dhyan.data.primer.lexicon_parser import DOMAINS, TAGS, Entry, near, read_entries
+from dhyan.data.primer.lexicon_parser import DOMAINS, TAGS, Entry, read_entries, suggest_spelling
 from dhyan.errors import UserError
 
 Words = tuple[str, ...]
@@ -24,7 +24,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """A quality; Hindi by form, then the masculine oblique."""
+    """An adjective: four direct Hindi forms (M, MM, F, FF), then the masculine oblique."""
 
     english: Words
     hindi: tuple[Words, ...]
@@ -33,11 +33,12 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noun:
-    """A thing or being; Hindi is direct, oblique, plural direct, plural oblique.
+    """A noun; its Hindi forms are direct, oblique, plural direct, plural oblique.
 
-    One that is honorific is plural to Hindi verbs, a mass has no plural, and a pair (scissors) is
-    plural in English only; of the sun there is `only` one. `place` says how one is at it in each
-    language, and one that is a `goal` is gone to without a postposition.
+    An honorific noun is plural to Hindi verbs, a mass noun has no plural, and a pair (scissors) is
+    plural in English only; `only` marks what exists once (the sun). `adpositions` are the English
+    preposition and the Hindi postposition of being there, and a `goal` of motion needs no
+    postposition.
     """
 
     english: Words
@@ -50,19 +51,19 @@ class Noun:
     pair: bool = False
     only: bool = False
     goal: bool = False
-    place: tuple[str, str] | None = None
+    adpositions: tuple[str, str] | None = None
     adjectives: tuple[Adjective, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verb:
-    """An action, with the nouns that may do it, undergo it and receive something by it.
+    """A verb, with the nouns that may be its subject, object and recipient.
 
-    `marker` is what stands after the object where that is not the usual; `agrees` the gender of a
-    noun inside the verb, with which the perfective agrees instead. An ergative verb puts ने after
-    its subject in the perfective, `to` takes a place as goal, and what `rests` is a state in Hindi.
-    What `befalls` one is not done on purpose.
-    It is `named` where people do it, and so a name will do as well.
+    `marker` is the case marker of the object where it is not the usual one; `agrees` the gender of
+    a noun inside the verb, with which the perfective agrees instead. An ergative verb puts ने after
+    its subject in the perfective, `to` takes a place as goal, `rests` is a state in Hindi (sits,
+    wears), and `befalls` is not done on purpose. `named` verbs take people as subjects, so a name
+    may be the subject.
     """
 
     english: EnglishVerb
@@ -84,7 +85,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adverb:
-    """A manner, a month, or a time with the tense it requires."""
+    """An adverb of manner, a month, or an adverb of time with the tense it requires."""
 
     english: Words
     hindi: Words
@@ -93,7 +94,7 @@ class Adverb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cue:
-    """An action that shows which sense is meant; its object has the article a, the or none."""
+    """A cue: an action that shows which sense is meant; `article` is a, the or none."""
 
     verb: Verb
     noun: Noun
@@ -103,7 +104,7 @@ class Cue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sense:
-    """One meaning of a word that has several: a place one goes to, a thing, or who makes things."""
+    """A sense of an ambiguous word; its kind is place, thing or maker."""
 
     noun: Noun
     kind: str
@@ -112,14 +113,14 @@ class Sense:
 
 LEXICON = Path(__file__).with_name("lexicon.txt")
 PERSONS = ("people", "family")
-DOERS = frozenset("करना देना लेना छींकना खाँसना थूकना".split())  # ने though there is no object
+DOERS = frozenset("करना देना लेना छींकना खाँसना थूकना".split())  # ergative without an object
 
 __all__ = ["Adjective", "Adverb", "Cue", "Lexicon", "Name", "Noun", "Sense", "Verb", "read_lexicon"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lexicon:
-    """All words, by what they are; nouns by domain, senses by their English word."""
+    """All words by word class; nouns by domain, senses by their English word."""
 
     names: tuple[Name, ...]
     nouns: dict[str, tuple[Noun, ...]]
@@ -128,30 +129,30 @@ class Lexicon:
     times: tuple[Adverb, ...]
     months: tuple[Adverb, ...]
     words: dict[str, Noun]
-    """Nouns by their English word; those of several senses are not among them."""
+    """Nouns by their English word, without ambiguous ones."""
     verbs: tuple[Verb, ...] = ()
     speech: tuple[Verb, ...] = ()
     senses: dict[str, tuple[Sense, ...]] = field(default_factory=dict)
     chosen: dict[tuple[str, ...], tuple[Noun, ...]] = field(default_factory=dict)
-    """What `choices` gave before."""
+    """The cache of `choices`."""
 
     def noun(self, word: str) -> Noun:
         """The noun of an English word in the singular."""
         if word not in self.words:
-            raise UserError(f"no noun {word!r} in the lexicon{near(word, self.words)}")
+            raise UserError(f"no noun {word!r} in the lexicon{suggest_spelling(word, self.words)}")
         return self.words[word]
 
-    def verb(self, word: str, thing: Noun | None = None) -> Verb:
-        """The verb of an English one; of several, the first that takes this object."""
+    def verb(self, word: str, object_noun: Noun | None = None) -> Verb:
+        """The verb of an English base form; of several, the first that takes this object."""
         base = _words(word)
         matches = [verb for verb in (*self.verbs, *self.speech) if verb.english.base == base]
         if not matches:
-            known = [" ".join(verb.english.base) for verb in self.verbs]
-            raise UserError(f"no verb {word!r} in the lexicon{near(word, known)}")
-        fits = [verb for verb in matches if thing is None or thing in verb.object_nouns]
+            bases = [" ".join(verb.english.base) for verb in self.verbs]
+            raise UserError(f"no verb {word!r} in the lexicon{suggest_spelling(word, bases)}")
+        fits = [verb for verb in matches if object_noun is None or object_noun in verb.object_nouns]
         if not fits and len(matches) > 1:
             raise UserError(
-                f"no verb {word!r} in the lexicon takes {thing and _english_word(thing)!r}"
+                f"no verb {word!r} in the lexicon takes {object_noun and _english_word(object_noun)!r}"
             )
         return (fits or matches)[0]
 
@@ -160,8 +161,8 @@ class Lexicon:
         if entries not in self.chosen:
             matches: dict[Noun, None] = {}
             for entry in entries:
-                one = (self.noun(entry[1:]),) if entry[0] in "=-" else self.nouns[entry]
-                matches |= dict.fromkeys(one)
+                nouns = (self.noun(entry[1:]),) if entry[0] in "=-" else self.nouns[entry]
+                matches |= dict.fromkeys(nouns)
             for entry in entries:
                 if entry[0] == "-":
                     del matches[self.noun(entry[1:])]
@@ -171,19 +172,21 @@ class Lexicon:
 
 @cache
 def read_lexicon(path: Path = LEXICON) -> Lexicon:
-    """The words of a file, with every form made and every list of partners drawn up.
+    """The lexicon of a file, with every inflected form and every list of partner nouns.
 
-    All lists have short words first: they are the commoner ones (Zipf, 1935), and drawn more often.
+    Short words come first: they are more frequent (Zipf, 1935), and are sampled more often.
     """
     entries: dict[str, list[Entry]] = {section: [] for section in TAGS}
     for entry in sorted(read_entries(path), key=lambda entry: len(entry.english[0])):
         entries[entry.section].append(entry)
-    _once([*entries["names"], *entries["nouns"], *entries["senses"]])
+    _check_unique([*entries["names"], *entries["nouns"], *entries["senses"]])
     adjectives = tuple(map(_adjective, entries["adjectives"]))
     nouns = [_noun(entry, adjectives) for entry in entries["nouns"]]
     lexicon = Lexicon(
         names=tuple(map(_name, entries["names"])),
-        nouns={one: tuple(noun for noun in nouns if noun.domain == one) for one in DOMAINS},
+        nouns={
+            domain: tuple(noun for noun in nouns if noun.domain == domain) for domain in DOMAINS
+        },
         adjectives=adjectives,
         manner=tuple(map(_adverb, entries["manner"])),
         times=tuple(map(_adverb, entries["times"])),
@@ -191,9 +194,9 @@ def read_lexicon(path: Path = LEXICON) -> Lexicon:
         words={_english_word(noun): noun for noun in nouns},
     )
     described = [_listed(entry, 0, lexicon) for entry in entries["adjectives"]]
-    _apart(entries["adjectives"], described, lexicon)
+    _check_unambiguous(entries["adjectives"], described, lexicon)
     verbs = tuple(_verb(entry, lexicon) for entry in entries["verbs"])
-    _apart(entries["verbs"], [verb.objects or verb.subjects for verb in verbs], lexicon)
+    _check_unambiguous(entries["verbs"], [verb.objects or verb.subjects for verb in verbs], lexicon)
     speech = tuple(_verb(entry, lexicon) for entry in entries["speech"])
     lexicon = replace(lexicon, verbs=verbs, speech=speech)
     return replace(lexicon, senses=_senses(entries["senses"], lexicon))
@@ -201,7 +204,7 @@ def read_lexicon(path: Path = LEXICON) -> Lexicon:
 
 @cache
 def human_verbs() -> tuple[Verb, ...]:
-    """What people do."""
+    """The verbs that take people as subjects."""
     return tuple(verb for verb in read_lexicon().verbs if verb.named)
 
 
@@ -209,33 +212,37 @@ def _english_word(noun: Noun) -> str:
     return " ".join(noun.english)
 
 
-def _once(entries: Iterable[Entry]) -> None:
-    """A word stands once, unless all its entries are senses."""
+def _check_unique(entries: Iterable[Entry]) -> None:
+    """Check that each word has one entry, unless all its entries are senses."""
     first: dict[str, Entry] = {}
     for entry in entries:
         other = first.setdefault(entry.english[0], entry)
         if other is not entry and not other.section == entry.section == "senses":
-            raise entry.fault(f"stands on line {other.line} already; write it once")
+            raise entry.error(f"stands on line {other.line} already; write it once")
 
 
-def _apart(entries: list[Entry], partners: list[tuple[str, ...]], lexicon: Lexicon) -> None:
-    """Entries of one English word share no noun, which would leave their translation open."""
-    taken: dict[tuple[str, bool, Noun], Entry] = {}
+def _check_unambiguous(
+    entries: list[Entry], partners: list[tuple[str, ...]], lexicon: Lexicon
+) -> None:
+    """Check that entries of one English word share no noun, which would be ambiguous."""
+    entries_by_noun: dict[tuple[str, bool, Noun], Entry] = {}
     for entry, listed in zip(entries, partners, strict=True):
         for noun in lexicon.choices(listed):
-            other = taken.setdefault((entry.english[0], len(entry.fields) > 1, noun), entry)
+            other = entries_by_noun.setdefault(
+                (entry.english[0], len(entry.fields) > 1, noun), entry
+            )
             if other is not entry:
                 word = _english_word(noun)
                 reason = f"goes with {word} on line {other.line} too; name it in one of them"
-                raise entry.fault(reason)
+                raise entry.error(reason)
 
 
 def _name(entry: Entry) -> Name:
-    return Name(entry.form(), entry.hindi, entry.one_of("m", "f"))
+    return Name(entry.form(), entry.hindi, entry.exactly_one("m", "f"))
 
 
 def _adverb(entry: Entry) -> Adverb:
-    tense = entry.one_of(*TAGS["times"]) if entry.section == "times" else ""
+    tense = entry.exactly_one(*TAGS["times"]) if entry.section == "times" else ""
     return Adverb(_words(entry.form()), _words(entry.hindi), tense)
 
 
@@ -243,15 +250,15 @@ def _adjective(entry: Entry) -> Adjective:
     forms = adjective_forms(entry.hindi, fixed="fixed" in entry.tags)
     domains = frozenset(entry.listed(0))
     if not domains:
-        raise entry.fault("does not say what it describes; write | domains or =nouns")
+        raise entry.error("has no nouns to describe; write | domains or =nouns")
     return Adjective(_words(entry.form()), tuple(map(_words, forms)), domains)
 
 
 def _noun(entry: Entry, adjectives: Iterable[Adjective] = ()) -> Noun:
     tags, word = entry.tags, entry.english[0]
-    named = (entry.domain, f"={word}")
-    gender = entry.one_of("m", "f")
-    ways = [tag.partition(":") for tag in tags if ":" in tag]
+    keys = (entry.domain, f"={word}")
+    gender = entry.exactly_one("m", "f")
+    locations = [tag.partition(":") for tag in tags if ":" in tag]
     alone = "mass" in tags or "pair" in tags
     plural = word if alone else entry.form(1, of=2) or noun_plural(word)
     return Noun(
@@ -259,45 +266,45 @@ def _noun(entry: Entry, adjectives: Iterable[Adjective] = ()) -> Noun:
         plural=_words(plural),
         hindi=tuple(map(_words, noun_forms(entry.hindi, gender, fixed="fixed" in tags))),
         feminine=gender == "f",
-        domain=entry.domain or _kind(tags),
+        domain=entry.domain or _sense_domain(tags),
         honorific="honorific" in tags,
         mass="mass" in tags,
         pair="pair" in tags,
         only="only" in tags,
         goal="goal" in tags,
-        place=(ways[0][0], ways[0][2]) if ways else None,
+        adpositions=(locations[0][0], locations[0][2]) if locations else None,
         adjectives=tuple(
-            one
-            for one in adjectives
-            if f"-{word}" not in one.domains and not one.domains.isdisjoint(named)
+            adjective
+            for adjective in adjectives
+            if f"-{word}" not in adjective.domains and not adjective.domains.isdisjoint(keys)
         ),
     )
 
 
-def _kind(tags: tuple[str, ...]) -> str:
-    """The domain of a word of several senses."""
+def _sense_domain(tags: tuple[str, ...]) -> str:
+    """The domain of a sense of an ambiguous word."""
     return "places" if "place" in tags else "animals" if "animal" in tags else ""
 
 
 def _verb(entry: Entry, lexicon: Lexicon) -> Verb:
     if not entry.hindi.endswith("ना"):
-        raise entry.fault(f"{entry.hindi!r} is no infinitive; write one that ends in ना")
-    subjects, objects, recipients = (_listed(entry, place, lexicon) for place in range(3))
+        raise entry.error(f"{entry.hindi!r} is no infinitive; write one that ends in ना")
+    subjects, objects, recipients = (_listed(entry, index, lexicon) for index in range(3))
     if not subjects and entry.section == "speech":
         subjects = PERSONS
     if not subjects:
-        raise entry.fault("does not say who does it; write | people family, or other domains")
-    does = bool(objects) or entry.section == "speech" or bool(entry.value("agrees"))
-    does = does or entry.hindi.split(" ")[-1] in DOERS or "ergative" in entry.tags
+        raise entry.error("has no subjects; write | people family, or other domains")
+    transitive = bool(objects) or entry.section == "speech" or bool(entry.value("agrees"))
+    transitive = transitive or entry.hindi.split(" ")[-1] in DOERS or "ergative" in entry.tags
     return Verb(
-        english=verb_forms(*(entry.form(place, of=4) for place in range(4))),
+        english=verb_forms(*(entry.form(index, of=4) for index in range(4))),
         hindi=hindi_verb(entry.hindi),
         subjects=subjects,
         objects=objects,
         recipients=recipients,
         marker=entry.value("object"),
         agrees=entry.value("agrees"),
-        ergative=does and "plain" not in entry.tags,
+        ergative=transitive and "plain" not in entry.tags,
         to="to" in entry.tags,
         rests="rests" in entry.tags,
         befalls="befalls" in entry.tags,
@@ -308,55 +315,61 @@ def _verb(entry: Entry, lexicon: Lexicon) -> Verb:
     )
 
 
-def _listed(entry: Entry, place: int, lexicon: Lexicon) -> tuple[str, ...]:
-    """What a field lists: domains, nouns by `=word`, and those that are left out by `-word`."""
-    listed = entry.listed(place)
-    for one in listed:
-        if one not in DOMAINS and not (one[0] in "=-" and one[1:] in lexicon.words):
-            known = [*DOMAINS, *(f"={word}" for word in lexicon.words)]
-            raise entry.fault(f"{one!r} is no domain and no =noun{near(one, known)}")
+def _listed(entry: Entry, index: int, lexicon: Lexicon) -> tuple[str, ...]:
+    """The names in a field: domains, nouns as `=word`, and excluded nouns as `-word`."""
+    listed = entry.listed(index)
+    for name in listed:
+        if name not in DOMAINS and not (name[0] in "=-" and name[1:] in lexicon.words):
+            names = [*DOMAINS, *(f"={word}" for word in lexicon.words)]
+            raise entry.error(f"{name!r} is no domain and no =noun{suggest_spelling(name, names)}")
     if listed and not lexicon.choices(listed):
-        raise entry.fault(f"nothing is listed under {' '.join(listed)} yet; write its nouns first")
+        raise entry.error(f"nothing is listed under {' '.join(listed)} yet; write its nouns first")
     return listed
 
 
 def _senses(entries: list[Entry], lexicon: Lexicon) -> dict[str, tuple[Sense, ...]]:
     matches: dict[str, tuple[Sense, ...]] = {}
-    things = _things(lexicon)
+    nouns_by_form = _noun_forms(lexicon)
     for entry in entries:
-        kind, word = entry.one_of("place", "thing", "maker"), entry.english[0].lower()
-        cues = [_cue(entry, cue.strip(), lexicon, things) for cue in entry.field(0).split(",")]
+        kind, word = entry.exactly_one("place", "thing", "maker"), entry.english[0].lower()
+        cues = [
+            _cue(entry, cue.strip(), lexicon, nouns_by_form) for cue in entry.field(0).split(",")
+        ]
         sense = Sense(_noun(entry), kind, tuple(cues))
         matches[word] = (*matches.get(word, ()), sense)
     return matches
 
 
-def _things(lexicon: Lexicon) -> dict[str, tuple[Noun, bool]]:
-    """Nouns by each of their English forms, with whether it is a plural."""
+def _noun_forms(lexicon: Lexicon) -> dict[str, tuple[Noun, bool]]:
+    """Nouns by each of their English forms, and whether the form is a plural."""
     countable_objects = [noun for noun in lexicon.words.values() if not (noun.mass or noun.pair)]
     singular = {word: (noun, False) for word, noun in lexicon.words.items()}
     return singular | {" ".join(noun.plural): (noun, True) for noun in countable_objects}
 
 
-def _cue(entry: Entry, cue: str, lexicon: Lexicon, things: dict[str, tuple[Noun, bool]]) -> Cue:
-    """An action such as "row a boat": a verb, perhaps an article, and a noun."""
+def _cue(
+    entry: Entry, cue: str, lexicon: Lexicon, nouns_by_form: dict[str, tuple[Noun, bool]]
+) -> Cue:
+    """The cue of a phrase such as "row a boat": a verb, perhaps an article, and a noun."""
     words = cue.split(" ")
-    known = {verb.english.base for verb in lexicon.verbs if verb.objects}
-    cuts = [cut for cut in range(1, len(words)) if tuple(words[:cut]) in known]
-    if not cuts:
-        raise entry.fault(f"cue {cue!r} begins with no verb that takes an object; write one")
-    verb, rest = " ".join(words[: cuts[-1]]), words[cuts[-1] :]
+    bases = {verb.english.base for verb in lexicon.verbs if verb.objects}
+    splits = [split for split in range(1, len(words)) if tuple(words[:split]) in bases]
+    if not splits:
+        raise entry.error(f"cue {cue!r} begins with no verb that takes an object; write one")
+    verb, rest = " ".join(words[: splits[-1]]), words[splits[-1] :]
     article = {"a": "a", "an": "a", "the": "the"}.get(rest[0], "")
     word = " ".join(rest[bool(article) :])
-    if word not in things:
-        raise entry.fault(f"cue {cue!r} names {word!r}, which is no noun{near(word, things)}")
-    noun, plural = things[word]
+    if word not in nouns_by_form:
+        raise entry.error(
+            f"cue {cue!r} names {word!r}, which is no noun{suggest_spelling(word, nouns_by_form)}"
+        )
+    noun, plural = nouns_by_form[word]
     if not article and not (plural or noun.mass or noun.pair):
-        raise entry.fault(f"cue {cue!r} has a bare {word}; write a, the, or its plural")
+        raise entry.error(f"cue {cue!r} has a bare {word}; write a, the, or its plural")
     try:
         return Cue(lexicon.verb(verb, noun), noun, article, plural and article != "a")
     except UserError as error:
-        raise entry.fault(f"cue {cue!r}: {error}") from None
+        raise entry.error(f"cue {cue!r}: {error}") from None
 
 
 def _words(text: str) -> Words:

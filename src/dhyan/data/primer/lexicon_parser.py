@@ -15,12 +15,12 @@ DOMAINS = (
     "nature body school games music writings ideas events money materials"
 ).split()
 
-PLACES = tuple(f"{one}:{other}" for one in ("in", "on", "at") for other in ("में", "पर"))
+ADPOSITIONS = tuple(f"{english}:{hindi}" for english in ("in", "on", "at") for hindi in ("में", "पर"))
 MARKERS = tuple(f"object:{word}" for word in ("को", "से", "का", "की", "के", "पर", "में"))
 SPEECH = ("plain", "ergative", "agrees:m", "agrees:f")
 TAGS = {
     "names": ("m", "f"),
-    "nouns": ("m", "f", "honorific", "fixed", "mass", "pair", "only", "goal", *PLACES),
+    "nouns": ("m", "f", "honorific", "fixed", "mass", "pair", "only", "goal", *ADPOSITIONS),
     "adjectives": ("fixed",),
     "verbs": (*SPEECH, "to", "rests", "befalls", *MARKERS),
     "speech": SPEECH,
@@ -38,10 +38,15 @@ TAGS = {
         "maker",
         "animal",
         "goal",
-        *PLACES,
+        *ADPOSITIONS,
     ),
 }
-FIELDS = {"adjectives": 1, "verbs": 3, "speech": 1, "senses": 1}  # elsewhere there is none
+FIELDS = {
+    "adjectives": 1,
+    "verbs": 3,
+    "speech": 1,
+    "senses": 1,
+}  # at most; other sections have none
 HEADING = re.compile(r"\[(\w+)(?: +(\w+))?\]")
 HINDI = re.compile(r"[\u0900-\u097f]+(?:[ -][\u0900-\u097f]+)*")
 ENGLISH = re.compile(r"[A-Za-z]+(?:[ '-][A-Za-z]+)*")
@@ -50,7 +55,7 @@ LINE = re.compile(r"(?P<english>[^=|]+) = (?P<hindi>[^=|A-Za-z]+?)(?: (?P<tags>[
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line: an English word in its forms, a Hindi one, its tags and what it goes with."""
+    """A line of the lexicon: English forms, a Hindi word, tags, and fields of partner nouns."""
 
     path: Path
     line: int
@@ -61,39 +66,39 @@ class Entry:
     tags: tuple[str, ...]
     fields: tuple[str, ...]
 
-    def fault(self, reason: str) -> UserError:
-        """What is wrong with this line."""
+    def error(self, reason: str) -> UserError:
+        """An error at this line."""
         return file_error(self.path, self.line, f"{self.english[0]}: {reason}")
 
-    def one_of(self, *tags: str) -> str:
-        """The one of these tags that must be there."""
+    def exactly_one(self, *tags: str) -> str:
+        """The tag of these that the entry has; it must have exactly one."""
         parts = [tag for tag in self.tags if tag in tags]
         if len(parts) != 1:
-            found_tags = " and ".join(parts) or "none"
-            raise self.fault(f"has {found_tags} of {', '.join(tags)}; write exactly one of them")
+            present = " and ".join(parts) or "none"
+            raise self.error(f"has {present} of {', '.join(tags)}; write exactly one of them")
         return parts[0]
 
     def value(self, key: str) -> str:
-        """What stands after `key:` in a tag, or nothing."""
+        """The value of a tag `key:value`, or nothing."""
         parts = [tag.partition(":")[2] for tag in self.tags if tag.startswith(key + ":")]
         if len(parts) > 1:
-            raise self.fault(f"has {key}: twice; write it once")
+            raise self.error(f"has {key}: twice; write it once")
         return parts[0] if parts else ""
 
-    def form(self, place: int = 0, *, of: int = 1) -> str:
-        """A form of the English word, which may have so many, or nothing where it is not given."""
+    def form(self, index: int = 0, *, of: int = 1) -> str:
+        """A form of the English word, out of at most `of`, or nothing where it is left out."""
         if len(self.english) > of:
-            raise self.fault(f"has {len(self.english)} forms; write at most {of}")
-        return self.english[place] if place < len(self.english) else ""
+            raise self.error(f"has {len(self.english)} forms; write at most {of}")
+        return self.english[index] if index < len(self.english) else ""
 
-    def field(self, place: int) -> str:
-        """What stands after the first, second or third |, or nothing."""
-        return self.fields[place] if place < len(self.fields) else ""
+    def field(self, index: int) -> str:
+        """The text after the first, second or third |, or nothing."""
+        return self.fields[index] if index < len(self.fields) else ""
 
-    def listed(self, place: int) -> tuple[str, ...]:
-        """The domains and nouns of a field; a noun of several words goes on to the next of them."""
+    def listed(self, index: int) -> tuple[str, ...]:
+        """The domains and nouns of a field; a noun may have several words."""
         parts: list[str] = []
-        for word in self.field(place).split():
+        for word in self.field(index).split():
             if parts and parts[-1][0] in "=-" and not (word in DOMAINS or word[0] in "=-"):
                 parts[-1] += " " + word
             else:
@@ -101,10 +106,10 @@ class Entry:
         return tuple(parts)
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def suggest_spelling(word: str, words: Iterable[str]) -> str:
     """A suggestion: the word with the nearest spelling, or nothing."""
-    parts = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {parts[0]}?" if parts else ""
+    matches = get_close_matches(word, list(words), n=1)
+    return f"; did you mean {matches[0]}?" if matches else ""
 
 
 def read_entries(path: Path) -> Iterator[Entry]:
@@ -148,13 +153,13 @@ def _entry(text: str, path: Path, number: int, section: str, domain: str) -> Ent
 def _check(entry: Entry) -> None:
     for form in entry.english:
         if not ENGLISH.fullmatch(form):
-            raise entry.fault(f"{form!r} is no English word; write letters only")
+            raise entry.error(f"{form!r} is no English word; write letters only")
     if not HINDI.fullmatch(entry.hindi):
-        raise entry.fault(f"{entry.hindi!r} is not written in Devanagari; write it so")
-    most = FIELDS.get(entry.section, 0)
-    if len(entry.fields) > most:
-        raise entry.fault(f"has {len(entry.fields)} fields after |; write at most {most}")
+        raise entry.error(f"{entry.hindi!r} is not written in Devanagari; write it so")
+    max_fields = FIELDS.get(entry.section, 0)
+    if len(entry.fields) > max_fields:
+        raise entry.error(f"has {len(entry.fields)} fields after |; write at most {max_fields}")
     for tag in entry.tags:
         if tag not in TAGS[entry.section]:
-            known = ", ".join(TAGS[entry.section]) or "none"
-            raise entry.fault(f"no tag {tag!r} in [{entry.section}]; it may have {known}")
+            allowed = ", ".join(TAGS[entry.section]) or "none"
+            raise entry.error(f"no tag {tag!r} in [{entry.section}]; it may have {allowed}")

@@ -5,7 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 from dhyan.data.primer.english_morphology import a_or_an
-from dhyan.data.primer.hindi_morphology import GENITIVE, MANY, ONE, YOU, I, adjective_forms
+from dhyan.data.primer.hindi_morphology import GENITIVE, HE, THEY, YOU, I, adjective_forms
 from dhyan.data.primer.lexicon import Name, Noun, read_lexicon
 from dhyan.data.primer.sentence_builder import (
     FIRST_SINGULAR,
@@ -23,7 +23,7 @@ from dhyan.data.synthetic import english_number, hindi_number
 
 @dataclass(frozen=True, slots=True)
 class Pronoun:
-    """One pronoun in all its cases; `whose` is the genitive, which agrees as an adjective does."""
+    """A pronoun in all its cases; `whose` is the genitive, which agrees as an adjective does."""
 
     subject: str
     object: str
@@ -46,15 +46,15 @@ def _pronoun(english: str, hindi: str, who: int, number: int) -> Pronoun:
 
 PRONOUNS = {
     "I": _pronoun("I me my", "मैं मैंने मुझे मुझ मेरा", I, FIRST_SINGULAR),
-    "we": _pronoun("we us our", "हम हमने हमें हम हमारा", MANY, PLURAL),
+    "we": _pronoun("we us our", "हम हमने हमें हम हमारा", THEY, PLURAL),
     "you": _pronoun("you you your", "तुम तुमने तुम्हें तुम तुम्हारा", YOU, PLURAL),
-    "you, sir": _pronoun("you you your", "आप आपने आपको आप आपका", MANY, PLURAL),
-    "he": _pronoun("he him his", "वह उसने उसे उस उसका", ONE, THIRD_SINGULAR),
-    "she": _pronoun("she her her", "वह उसने उसे उस उसका", ONE, THIRD_SINGULAR),
-    "they": _pronoun("they them their", "वे उन्होंने उन्हें उन उनका", MANY, PLURAL),
-    # one speaks of in the plural whom one respects
-    "he, sir": _pronoun("he him his", "वे उन्होंने उन्हें उन उनका", MANY, THIRD_SINGULAR),
-    "she, madam": _pronoun("she her her", "वे उन्होंने उन्हें उन उनका", MANY, THIRD_SINGULAR),
+    "you, sir": _pronoun("you you your", "आप आपने आपको आप आपका", THEY, PLURAL),
+    "he": _pronoun("he him his", "वह उसने उसे उस उसका", HE, THIRD_SINGULAR),
+    "she": _pronoun("she her her", "वह उसने उसे उस उसका", HE, THIRD_SINGULAR),
+    "they": _pronoun("they them their", "वे उन्होंने उन्हें उन उनका", THEY, PLURAL),
+    # honorific plural
+    "he, sir": _pronoun("he him his", "वे उन्होंने उन्हें उन उनका", THEY, THIRD_SINGULAR),
+    "she, madam": _pronoun("she her her", "वे उन्होंने उन्हें उन उनका", THEY, THIRD_SINGULAR),
 }
 OWN = adjective_forms("अपना")
 
@@ -68,7 +68,7 @@ def pronoun_phrase(
     phrase = PRONOUNS[key]
     node = builder.add_node(parent)
     hindi_form = {BARE: phrase.direct, AGENT: phrase.agent, DATIVE: phrase.dative}[case]
-    plural = phrase.who in (YOU, MANY)
+    plural = phrase.who in (YOU, THEY)
     return Phrase(
         english=[(phrase.subject, node, True)],
         hindi=[(hindi_form, node, True)],
@@ -109,14 +109,14 @@ DEMONSTRATIVES = {  # near and far: English, then Hindi by direct and oblique
 PLURALS = {"this": "these", "that": "those"}
 POSSESSORS = ("he", "she", "we", "they")
 PERSONS = frozenset(("people", "family"))
-PUBLIC = frozenset(("people", "places", "nature"))  # not anyone's own
+PUBLIC = frozenset(("people", "places", "nature"))  # without a possessor
 WITHOUT_ARTICLE = frozenset(("games", "ideas"))  # chess and science have no article
 LIVING = frozenset(("people", "family", "animals"))
 SOME = ((("some",), "कुछ"), (("many",), "कई"))
 
 
 def name_phrase(builder: SentenceBuilder, parent: int, marker: str = "") -> Phrase:
-    """A person by a name that is new in the sentence."""
+    """A name that is new in the sentence."""
     name: Name = builder.sample_new(read_lexicon().names)
     node = builder.add_node(parent)
     label = pronoun_of(person=True, feminine=name.gender == "f", plural=False)
@@ -136,10 +136,10 @@ def name_phrase(builder: SentenceBuilder, parent: int, marker: str = "") -> Phra
 
 
 class NounPhrasePlan(NamedTuple):
-    """What decides how a noun phrase begins.
+    """Choices that decide the determiner of a noun phrase.
 
-    `shape` is the form an adjective takes beside the noun, `own` the pronoun of whose it would be
-    if it were the subject's own, and `definite` whether it was mentioned before, if that is set.
+    `shape` is the form of an adjective beside the noun, `own` the pronoun of the subject if it may
+    be the possessor, and `definite`, if set, whether the noun was mentioned before.
     """
 
     noun: Noun
@@ -202,7 +202,7 @@ def noun_phrase(
     return Phrase(
         english=english,
         hindi=hindi,
-        who=MANY if hindi_plural else ONE,
+        who=THEY if hindi_plural else HE,
         form=form_of(feminine=noun.feminine, plural=hindi_plural),
         number=PLURAL if plural or noun.pair else THIRD_SINGULAR,
         pronoun=_label(noun, person=person, plural=plural),
@@ -220,7 +220,7 @@ def _label(noun: Noun, *, person: bool, plural: bool) -> str:
 
 
 def _shape(feminine: bool, plural: bool, oblique: bool) -> int:
-    """Which form an adjective takes beside such a noun."""
+    """The form of an adjective beside such a noun."""
     if feminine:
         return 3 if plural else 2
     return 1 if plural else 4 if oblique else 0
@@ -252,7 +252,7 @@ def _determiner(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Wo
 
 
 def _demonstrative(plan: NounPhrasePlan, *, proximal: bool) -> tuple[tuple[str, ...], str]:
-    """This, that, these or those; this after he and she, for वह वह किताब is one वह too many."""
+    """This, that, these or those; "this" after he and she, to avoid वह वह किताब."""
     word = "this" if proximal or plan.own in ("he", "she", "they") else "that"
     hindi_form = DEMONSTRATIVES[word, plan.plural or plan.noun.honorific][plan.oblique]
     return (PLURALS[word] if plan.plural else word,), hindi_form
@@ -261,7 +261,7 @@ def _demonstrative(plan: NounPhrasePlan, *, proximal: bool) -> tuple[tuple[str, 
 def _quantifier(
     builder: SentenceBuilder, dice: float, *, plural: bool
 ) -> tuple[tuple[str, ...], str]:
-    """A, every, some, many, or a number."""
+    """A quantifier: a, every, some, many, or a number."""
     if not plural:
         return (("every",), "हर") if dice > 0.97 else (("a",), "एक")
     if dice < 0.85:
@@ -271,7 +271,7 @@ def _quantifier(
 
 
 def indefinite_phrase(builder: SentenceBuilder, noun: Noun, node: int) -> Phrase:
-    """Something not mentioned before: a book, some books, milk."""
+    """An indefinite noun phrase: a book, some books, milk."""
     return noun_phrase(builder, noun, node, room=0, definite=False)
 
 
@@ -281,7 +281,7 @@ def locative_phrase(
     """A locative phrase: in, on or at a place."""
     phrase = noun_phrase(builder, location, node, oblique=True, room=room, few=True)
     where = builder.add_node(phrase.node)
-    preposition, postposition = location.place or ("in", "में")
+    preposition, postposition = location.adpositions or ("in", "में")
     return [(preposition, where, True), *phrase.english], [
         *phrase.hindi,
         (postposition, where, True),
@@ -305,7 +305,7 @@ def _possessor(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Wor
     phrase = subject if subject and builder.flip(0.6) else PRONOUNS[builder.choose(POSSESSORS)]
     if (
         phrase.subject in builder.honorific_pronouns and phrase is not subject
-    ):  # whose would not be clear
+    ):  # otherwise the possessor is ambiguous
         phrase = PRONOUNS["we"]
     own = subject is not None and phrase.possessive == subject.possessive
     return [(phrase.possessive, owner, True)], [

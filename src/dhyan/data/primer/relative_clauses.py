@@ -3,7 +3,7 @@
 from functools import cache
 
 from dhyan.data.primer.clauses import action_clause, object_marker
-from dhyan.data.primer.hindi_morphology import MANY, ONE
+from dhyan.data.primer.hindi_morphology import HE, THEY
 from dhyan.data.primer.lexicon import Noun, Verb, human_verbs, read_lexicon
 from dhyan.data.primer.noun_phrases import PERSONS, noun_phrase
 from dhyan.data.primer.sentence_builder import (
@@ -19,7 +19,7 @@ from dhyan.data.primer.sentence_pair import SentencePair, TranslationCheck, Word
 from dhyan.data.primer.verb_groups import Tense
 from dhyan.data.primer.vocabulary_subsets import held_out_objects
 
-# By number: who or which is meant, bare and before a marker; and who is taken up again.
+# By number: relative words, bare and before a marker; and the correlatives that resume them.
 RELATIVE_DETERMINERS = (("जो", "जिस"), ("जो", "जिन"))
 RELATIVE_PRONOUNS = {("", 0): "जो", ("ने", 0): "जिसने", ("को", 0): "जिसे"} | {
     ("", 1): "जो", ("ने", 1): "जिन्होंने", ("को", 1): "जिन्हें",
@@ -36,13 +36,13 @@ TENSES = {
 
 @cache
 def verbs_with_subject(noun: Noun) -> tuple[Verb, ...]:
-    """What it may do."""
+    """The verbs that take a noun as their subject."""
     return tuple(verb for verb in read_lexicon().verbs if noun in verb.subject_nouns)
 
 
 @cache
 def verbs_with_object(noun: Noun) -> tuple[Verb, ...]:
-    """What people may do to it, where Hindi leaves it unmarked."""
+    """The verbs of people that take a noun as an unmarked object."""
     return tuple(
         verb
         for verb in read_lexicon().verbs
@@ -55,7 +55,7 @@ def verbs_with_object(noun: Noun) -> tuple[Verb, ...]:
 
 @cache
 def relativizable_subjects(verb: Verb) -> tuple[Noun, ...]:
-    """The doers that a clause may tell apart; kin are told apart by whose they are."""
+    """The subjects of a verb that may have a relative clause; kin have a possessor instead."""
     doers = verb.subject_nouns
     return tuple(noun for noun in doers if noun.domain != "family" and verbs_with_subject(noun))
 
@@ -63,7 +63,7 @@ def relativizable_subjects(verb: Verb) -> tuple[Noun, ...]:
 def relativized_subject(
     builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int
 ) -> Phrase:
-    """The boy who reads the book: जो लड़का किताब पढ़ता है, वह …"""
+    """A subject with a relative clause: the boy who reads the book, जो लड़का किताब पढ़ता है, वह …"""
     noun = builder.sample(relativizable_subjects(verb))
     head = builder.add_node(node)
     plural = not (noun.mass or noun.pair or noun.honorific) and builder.flip(0.3)
@@ -84,7 +84,7 @@ def relativized_subject(
         return Phrase(
             english,
             hindi,
-            MANY if hindi_plural else ONE,
+            THEY if hindi_plural else HE,
             form,
             number,
             label,
@@ -106,7 +106,7 @@ def relativized_subject(
     return Phrase(
         english=[*named, *inner.english],
         hindi=[(CORRELATIVES[case, hindi_plural], head, False)],
-        who=MANY if hindi_plural else ONE,
+        who=THEY if hindi_plural else HE,
         form=form,
         number=number,
         pronoun=label,
@@ -120,7 +120,7 @@ def relativized_subject(
 def relativized_object(
     builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, room: int
 ) -> Phrase:
-    """The book that Ravi bought, or reads: वह किताब …, जो रवि ने ख़रीदी, or जिसे रवि पढ़ता है."""
+    """An object with a relative clause: the book that Ravi bought, वह किताब …, जो रवि ने ख़रीदी."""
     noun = builder.sample_partner(verb.object_nouns, held_out_objects(verb))
     done_by, done_to = verbs_with_subject(noun), verbs_with_object(noun)
     phrase = noun_phrase(
@@ -177,7 +177,7 @@ def relativized_object(
             object=lambda *_: gap,
             fronts=False,
         )
-        by_agent = inner.about.hindi[-1][0].endswith("ने")  # otherwise जो might be who does it
+        by_agent = inner.about.hindi[-1][0].endswith("ने")  # otherwise जो might be the subject
         hindi = [
             ("जो" if by_agent else RELATIVE_PRONOUNS["को", hindi_plural], who, True),
             *inner.hindi,
@@ -195,19 +195,19 @@ AGREEMENT_TENSES = {
 }
 
 
-def long_distance_agreement(builder: SentenceBuilder, most: int) -> SentencePair | None:
-    """The girl who … is going: जो लड़की …, वह जा रही है. Nothing, if the two come too close."""
+def long_distance_agreement(builder: SentenceBuilder, max_words: int) -> SentencePair | None:
+    """Agreement across a relative clause: जो लड़की …, वह जा रही है; None if it is too short."""
     builder.time = builder.choose(tuple(AGREEMENT_TENSES))
     verb = builder.sample(human_verbs())
     clause = action_clause(
         builder,
         builder.choose(AGREEMENT_TENSES[builder.time]),
-        min(most - 8, 10),
+        min(max_words - 8, 10),
         verb=verb,
         subject=relativized_subject,
         fronts=False,
     )
-    head = next(place for place, word in enumerate(clause.hindi) if word[1] == clause.about.node)
+    head = next(index for index, word in enumerate(clause.hindi) if word[1] == clause.about.node)
     if len(clause.hindi) - len(clause.verb) - head < MIN_DISTANCE:
         return None
     verb_text = " ".join(word[0] for word in clause.verb)

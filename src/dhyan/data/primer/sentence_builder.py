@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
-from dhyan.data.primer.hindi_morphology import FF, MM, ONE, F, M
+from dhyan.data.primer.hindi_morphology import FF, HE, MM, F, M
 from dhyan.data.primer.sentence_pair import ROOT, TranslationCheck, Word
 from dhyan.data.primer.vocabulary_subsets import core_choices, core_words
 
@@ -64,7 +64,7 @@ class SentenceBuilder:
         return key in (self.plain_pronouns if honorific else self.honorific_pronouns)
 
     def choose(self, choices: Sequence[Choice]) -> Choice:
-        """One of several, with uniform probability."""
+        """A uniform sample of several choices."""
         return choices[int(self.random() * len(choices))]
 
     def flip(self, prob: float) -> bool:
@@ -72,19 +72,19 @@ class SentenceBuilder:
         return self.random() < prob
 
     def sample(self, choices: tuple[Choice, ...]) -> Choice:
-        """A word of a list, the first more often: half of all samples are from the first quarter."""
+        """A sample of a list, half of the time from its first quarter."""
         core = core_choices(choices, self.core_share) if self.core_share < 1 else choices
         return core[int(self.random() ** 2 * len(core))]
 
     def sample_new(self, choices: tuple[Choice, ...]) -> Choice:
-        """A word that this method has not returned for this sentence."""
+        """A sample that this method has not returned for this sentence."""
         while (word := self.sample(choices)) in self.used:
             pass
         self.used.append(word)
         return word
 
     def sample_partner(self, choices: tuple[Choice, ...], held_out: frozenset[Choice]) -> Choice:
-        """A word to combine with another; a held-out one only if allowed, and then at once."""
+        """A sample of words to combine with another; a held-out word only where allowed."""
         if self.held_out and not self.has_held_out_pair:
             available = self._held_out_choices(choices, held_out)
             if available:
@@ -114,7 +114,7 @@ class Phrase:
 
     english: list[Word]
     hindi: list[Word]
-    who: int = ONE
+    who: int = HE
     form: int = M
     number: int = THIRD_SINGULAR
     pronoun: str = "it"

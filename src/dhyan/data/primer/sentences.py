@@ -30,7 +30,7 @@ from dhyan.data.primer.stative_clauses import (
 )
 from dhyan.data.primer.verb_groups import Modality, Tense
 
-TIMES_DRAWN = ("past", "past", "past", "present", "present", "future")
+TIME_CHOICES = ("past", "past", "past", "present", "present", "future")
 TENSES = {
     "present": (
         Tense.HABITUAL,
@@ -86,9 +86,9 @@ QUESTIONS = ("who", "what", "how many", "where", "when", "why")
 
 
 class DiscourseContext(NamedTuple):
-    """What a statement goes on from: its time, what it hangs on, whom it may take up again.
+    """Context of a statement: its time, its parent node, and whom a pronoun may refer to (`after`).
 
-    `connectives` are the ways it may be joined, and `fronts` says that it may begin with a time.
+    `connectives` are those it may use, and `fronts` lets it begin with an adverb of time.
     """
 
     time: str
@@ -98,8 +98,8 @@ class DiscourseContext(NamedTuple):
     fronts: bool = False
 
     def without(self, *connectives: str) -> "DiscourseContext":
-        """The same, joined in fewer ways, unless none were left."""
-        left = tuple(one for one in self.connectives if one not in connectives)
+        """The context with fewer connectives, unless none would be left."""
+        left = tuple(connective for connective in self.connectives if connective not in connectives)
         return self._replace(connectives=left or self.connectives)
 
 
@@ -108,7 +108,7 @@ def sentence(builder: SentenceBuilder, size: int) -> tuple[list[Word], list[Word
     if size < 16 and builder.flip(0.16):
         clause = question(builder, size)
         return [*clause.english, punctuation("?")], [*clause.hindi, punctuation("?")]
-    clause = statement(builder, size, DiscourseContext(builder.choose(TIMES_DRAWN), fronts=True))
+    clause = statement(builder, size, DiscourseContext(builder.choose(TIME_CHOICES), fronts=True))
     return [*clause.english, punctuation(".")], [*clause.hindi, punctuation("।")]
 
 
@@ -152,7 +152,7 @@ def simple(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Cl
 def sample_action(
     builder: SentenceBuilder, room: int, context: DiscourseContext, verb: Verb, subject: Subject
 ) -> Clause:
-    """Someone does, can do, has to do, wants or began to do something; or not."""
+    """An action clause with a modality (can, has to, wants, began) or without, perhaps negated."""
     modality = Modality.PLAIN
     if verb.named and not verb.befalls and builder.flip(0.14):
         modality = {"past": Modality.BEGAN, "present": builder.choose(MODES)}.get(
@@ -184,7 +184,7 @@ def can_use_pronoun(builder: SentenceBuilder, who: Phrase) -> bool:
 
 
 def pronoun_subject(phrase: Phrase) -> Subject:
-    """The same person again, by a pronoun."""
+    """A pronoun that refers to a phrase, as a subject."""
 
     def subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
         return pronoun_phrase(builder, phrase.pronoun, node, case, feminine=phrase.form >= F)
@@ -195,7 +195,7 @@ def pronoun_subject(phrase: Phrase) -> Subject:
 def coordinate(
     builder: SentenceBuilder, size: int, context: DiscourseContext, connective: str
 ) -> Clause:
-    """Two statements with a word between them."""
+    """Two coordinated statements: and, but, because, so."""
     left = int(size * (0.35 + 0.3 * builder.random()))
     first = statement(builder, left, context)
     then = context._replace(parent=first.node, after=first.about, fronts=False)
@@ -214,7 +214,7 @@ def coordinate(
 def subordinate(
     builder: SentenceBuilder, size: int, context: DiscourseContext, connective: str
 ) -> Clause:
-    """When, although or if something is so, something else is: जब … तब, अगर … तो."""
+    """A subordinate clause and its main clause: when, although, if; जब … तब, अगर … तो."""
     time = context.time
     if connective == "if" or (connective == "when" and time == "present"):  # जब वह आएगा, तब
         time = "future"
@@ -244,7 +244,7 @@ def subordinate(
 
 
 def reported_speech(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Clause:
-    """Someone says, thinks, knows … that something is so."""
+    """Reported speech: someone says, thinks or knows that …"""
     verb = builder.sample(read_lexicon().speech)
     tense = {"past": Tense.SIMPLE_PAST, "present": Tense.HABITUAL, "future": Tense.FUTURE}[
         context.time
@@ -265,14 +265,14 @@ def reported_speech(builder: SentenceBuilder, size: int, context: DiscourseConte
 
 
 def anyone(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
-    """A person who may say or think."""
+    """A person as a subject."""
     return person(builder, node, case, room)
 
 
 def with_relative_clause(
     builder: SentenceBuilder, size: int, context: DiscourseContext, connective: str
 ) -> Clause:
-    """A clause whose subject, or object, is told apart by another clause."""
+    """A clause whose subject or object has a relative clause."""
     builder.time = context.time
     room = min(size - 9, 14)
     verb = builder.sample(
@@ -302,22 +302,22 @@ def with_relative_clause(
 
 
 def no_pronoun(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
-    """Whoever may do it, but not by a pronoun: वह वह किताब would be one वह too many."""
-    while (verbs_found := sample_subject(builder, verb, case, node, room)).pronoun in PRONOUNS:
-        if verbs_found.hindi[0][0] not in ("वह", "वे"):
+    """A subject that is not a pronoun, to avoid वह वह किताब."""
+    while (subject := sample_subject(builder, verb, case, node, room)).pronoun in PRONOUNS:
+        if subject.hindi[0][0] not in ("वह", "वे"):
             break
-    return verbs_found
+    return subject
 
 
 @cache
 def verbs_with_relativizable_objects() -> tuple[Verb, ...]:
-    """Verbs whose object may be told apart: nothing must follow it in English."""
+    """Verbs whose object may have a relative clause: in English nothing follows the object."""
     verbs = read_lexicon().verbs
     return tuple(v for v in verbs if v.object_nouns and not (v.recipient_nouns or v.to))
 
 
 def question(builder: SentenceBuilder, size: int) -> Clause:
-    """A question that is answered by yes or no, or by a word."""
+    """A yes-no question, or one with a question word."""
     builder.time = "present"
     room = size - 5
     dice = builder.random()
@@ -338,7 +338,7 @@ def question(builder: SentenceBuilder, size: int) -> Clause:
 
 @cache
 def answering(question: str) -> tuple[Verb, ...]:
-    """The verbs of which this can be asked; not what, where the object decides what it means."""
+    """The verbs that a question word fits; not "what" where the object decides the sense."""
     verbs = read_lexicon().verbs
     if question == "who":
         return human_verbs()

@@ -96,9 +96,9 @@ def generate_sentence(
     split: str, seed: int, index: int, bounds: Bounds = NO_BOUNDS
 ) -> SentencePair:
     """The sentence of a stream at an index."""
-    seed_of_sentence = (seed * SEED_STRIDE + index) * len(SPLITS) + SPLITS.index(split)
+    sentence_seed = (seed * SEED_STRIDE + index) * len(SPLITS) + SPLITS.index(split)
     builder = SentenceBuilder(
-        seed_of_sentence, held_out=split in HELD_OUT_SPLITS, core_share=bounds.core_share
+        sentence_seed, held_out=split in HELD_OUT_SPLITS, core_share=bounds.core_share
     )
     min_words, max_words = bounds.min_words, bounds.max_words
     if split == "longer":

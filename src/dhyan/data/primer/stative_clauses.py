@@ -6,7 +6,7 @@ In the last two, and in wanting, the Hindi subject is an experiencer with a case
 from functools import cache
 
 from dhyan.data.primer.clauses import Clause
-from dhyan.data.primer.hindi_morphology import COPULA, MANY, ONE, WAS, F, M, hindi_verb
+from dhyan.data.primer.hindi_morphology import COPULA, HE, THEY, WAS, F, M, hindi_verb
 from dhyan.data.primer.lexicon import Noun, read_lexicon
 from dhyan.data.primer.noun_phrases import (
     PRONOUNS,
@@ -37,7 +37,7 @@ OWNERS = ("he", "she", "we")
 
 
 def person(builder: SentenceBuilder, node: int, marker: str, room: int) -> Phrase:
-    """Someone: by name, by a pronoun or by what he is."""
+    """A person: a name, a pronoun or a noun phrase."""
     dice = builder.random()
     if dice < 0.5:
         return name_phrase(builder, node, marker)
@@ -51,22 +51,22 @@ def person(builder: SentenceBuilder, node: int, marker: str, room: int) -> Phras
     return noun_phrase(builder, noun, node, marker=marker, room=room)
 
 
-def sample_thing(builder: SentenceBuilder, domains: tuple[str, ...]) -> Noun:
-    """A thing of one of these domains."""
+def sample_noun(builder: SentenceBuilder, domains: tuple[str, ...]) -> Noun:
+    """A noun of one of these domains."""
     return builder.sample(read_lexicon().nouns[builder.choose(domains)])
 
 
 @cache
 def with_qualities() -> tuple[Noun, ...]:
-    """Every noun that some adjective goes with."""
+    """The nouns that some adjective describes."""
     lexicon = read_lexicon()
     return tuple(noun for noun in lexicon.choices(tuple(lexicon.nouns)) if noun.adjectives)
 
 
 @cache
 def surfaces() -> tuple[Noun, ...]:
-    """Furniture that things lie in or on."""
-    return tuple(noun for noun in read_lexicon().nouns["furniture"] if noun.place)
+    """Furniture that things are in or on."""
+    return tuple(noun for noun in read_lexicon().nouns["furniture"] if noun.adpositions)
 
 
 def adjective_clause(
@@ -78,7 +78,7 @@ def adjective_clause(
     question: str = "",
     negated: bool = False,
 ) -> Clause:
-    """The house is big."""
+    """A predicate adjective: The house is big."""
     noun = builder.sample(with_qualities())
     node = builder.add_node(parent)
     subject = noun_phrase(builder, noun, node, room=1 if room > 3 else 0)
@@ -100,25 +100,25 @@ def locative_clause(
     question: str = "",
     negated: bool = False,
 ) -> Clause:
-    """The book is on the table, Ravi is at the station; asked where, the place is कहाँ."""
+    """A location: The book is on the table; in a question with where, the location is कहाँ."""
     node = builder.add_node(parent)
     if builder.flip(0.5):
-        subject, place = (
+        subject, location = (
             person(builder, node, "", 1),
             builder.sample(read_lexicon().nouns["places"]),
         )
     else:
         definite = True if question else None
         subject = noun_phrase(
-            builder, sample_thing(builder, LYING), node, room=room - 3, definite=definite
+            builder, sample_noun(builder, LYING), node, room=room - 3, definite=definite
         )
-        place = builder.sample(surfaces())
+        location = builder.sample(surfaces())
     if question == "where":
         where = builder.add_node(node)
         english: list[Word] = [("where", where, True)]
         hindi: list[Word] = [("कहाँ", where, True)]
     else:
-        english, hindi = locative_phrase(builder, place, node, room - 3)
+        english, hindi = locative_phrase(builder, location, node, room - 3)
     return copular_clause(
         builder, subject, (english, hindi), time=time, node=node, question=question, negated=negated
     )
@@ -127,11 +127,11 @@ def locative_clause(
 def existential_clause(
     builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT
 ) -> Clause:
-    """There are some books on the table: मेज़ पर कुछ किताबें हैं."""
+    """An existential: There are some books on the table, मेज़ पर कुछ किताबें हैं."""
     node = builder.add_node(parent)
-    noun = sample_thing(builder, LYING)
+    noun = sample_noun(builder, LYING)
     while noun.mass or noun.pair:
-        noun = sample_thing(builder, LYING)
+        noun = sample_noun(builder, LYING)
     subject = indefinite_phrase(builder, noun, node)
     english, hindi = locative_phrase(builder, builder.sample(surfaces()), node, room - 3)
     is_, hai = copula(subject, time, node)
@@ -140,7 +140,7 @@ def existential_clause(
 
 
 def copula(subject: Phrase, time: str, node: int) -> tuple[list[Word], list[Word]]:
-    """Is, was or will be."""
+    """The copula: is, was or will be."""
     if time == "past":
         return [(BEEN[subject.number], node, True)], [(WAS[subject.form], node, True)]
     if time == "future":
@@ -159,7 +159,7 @@ def copular_clause(
     question: str = "",
     negated: bool = False,
 ) -> Clause:
-    """A subject, a copula, and what the subject is."""
+    """A clause of a subject, a copula and a predicate."""
     (english, hindi), (is_, hai) = what, copula(subject, time, node)
     if negated:
         no = builder.add_node(node)
@@ -178,7 +178,7 @@ def copular_clause(
 def possession_clause(
     builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT
 ) -> Clause:
-    """Ravi has a book: रवि के पास एक किताब है."""
+    """Possession: Ravi has a book, रवि के पास एक किताब है."""
     node = builder.add_node(parent)
     owner = (
         person(builder, node, "के", 0) if builder.flip(0.75) else _possessor_pronoun(builder, node)
@@ -220,16 +220,16 @@ def _possessor_pronoun(builder: SentenceBuilder, node: int) -> Phrase:
 def liking_clause(
     builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT, negated: bool = False
 ) -> Clause:
-    """Ravi likes mangoes: रवि को आम पसंद हैं."""
+    """Liking: Ravi likes mangoes, रवि को आम पसंद हैं."""
     node = builder.add_node(parent)
     experiencer = person(builder, node, "को", 1)
-    noun, liked = sample_thing(builder, LIKABLE), builder.add_node(node)
+    noun, liked = sample_noun(builder, LIKABLE), builder.add_node(node)
     plural = not (noun.mass or noun.pair)
     words = noun.english if noun.mass else noun.plural
     hindi_words = noun.hindi[2 if plural else 0]
     end = WAS[form_of(feminine=noun.feminine, plural=plural)]
     if time != "past":
-        end = COPULA[MANY if plural else ONE]
+        end = COPULA[THEY if plural else HE]
     verb, no = _experiencer_verb(builder, "like", time, experiencer, node, negated=negated)
     return Clause(
         [*experiencer.english, *verb, *((word, liked, True) for word in words)],
@@ -248,10 +248,10 @@ def liking_clause(
 def wanting_clause(
     builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT, negated: bool = False
 ) -> Clause:
-    """Ravi wants a pen: रवि को एक क़लम चाहिए."""
+    """Wanting: Ravi wants a pen, रवि को एक क़लम चाहिए."""
     node = builder.add_node(parent)
     experiencer = person(builder, node, "को", 1)
-    desired = indefinite_phrase(builder, sample_thing(builder, DESIRABLE), node)
+    desired = indefinite_phrase(builder, sample_noun(builder, DESIRABLE), node)
     verb, no = _experiencer_verb(builder, "want", time, experiencer, node, negated=negated)
     end: list[Word] = [("चाहिए", node, True)]
     if time == "past":
@@ -267,7 +267,7 @@ def wanting_clause(
 def _experiencer_verb(
     builder: SentenceBuilder, base: str, time: str, experiencer: Phrase, node: int, *, negated: bool
 ) -> tuple[list[Word], list[Word]]:
-    """The English verb, and the Hindi word that denies it if it is denied."""
+    """The English verb, and the Hindi negation if it is negated."""
     past = time == "past"
     if negated:
         no = builder.add_node(node)
@@ -279,13 +279,13 @@ def _experiencer_verb(
 
 
 def feeling_clause(builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT) -> Clause:
-    """Ravi is hungry: रवि को भूख लगी है."""
+    """A feeling: Ravi is hungry, रवि को भूख लगी है."""
     node = builder.add_node(parent)
     experiencer = person(builder, node, "को", 1)
     verb, words, hindi_words, feminine = builder.choose(FEELINGS)
     past = time == "past"
     forms = (BEEN if past else BE) if verb == "be" else (("had",) * 3 if past else HAVE)
-    end = WAS[F if feminine else M] if past else COPULA[ONE]
+    end = WAS[F if feminine else M] if past else COPULA[HE]
     return Clause(
         [
             *experiencer.english,

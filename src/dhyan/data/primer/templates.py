@@ -67,14 +67,14 @@ class Filling:
 @cache
 def templates(kind: str = "") -> tuple[Template, ...]:
     """The sentences of one kind, or all."""
-    match, current_kind, about = [], "", ""
+    parsed, current_kind, about = [], "", ""
     for number, raw in enumerate(read_lines(TEMPLATES), 1):
         line = raw.partition("#")[0].strip()
         if heading := HEADING.fullmatch(line):
             current_kind, about = heading[1], heading[2]
         elif line:
-            match.append(_template(line, current_kind, about, number))
-    return tuple(item for item in match if kind in ("", item.kind))
+            parsed.append(_template(line, current_kind, about, number))
+    return tuple(template for template in parsed if kind in ("", template.kind))
 
 
 def _template(line: str, kind: str, about: str, number: int) -> Template:
@@ -103,7 +103,7 @@ def sample_template(builder: SentenceBuilder, kind: str = "") -> SentencePair:
 def fill_template(builder: SentenceBuilder, template: Template) -> SentencePair:
     """A template with its slots filled at random."""
     nodes = {"1": builder.add_node()}
-    fillings = {slot: _filling(builder, kind, nodes["1"]) for slot, kind in template.slots}
+    fillings = {slot: _fill_slot(builder, kind, nodes["1"]) for slot, kind in template.slots}
     nodes |= {slot: filling.node for slot, filling in fillings.items()}
     for digit in sorted({*re.findall(r"[_~](\d+)", template.english + " ".join(template.hindi))}):
         if digit not in nodes:
@@ -142,7 +142,7 @@ def _words(
     return words
 
 
-def _filling(builder: SentenceBuilder, kind: str, parent: int) -> Filling:
+def _fill_slot(builder: SentenceBuilder, kind: str, parent: int) -> Filling:
     """A name, a time, a place, or a noun of a domain or one of those named."""
     lexicon = read_lexicon()
     if kind in ("name", "man", "woman"):
@@ -159,7 +159,7 @@ def _filling(builder: SentenceBuilder, kind: str, parent: int) -> Filling:
             tuple((item, node, True) for item in time.english), words, words, False, node
         )
     if kind == "place":
-        return _place(builder, parent)
+        return _fill_location(builder, parent)
     noun = builder.sample(lexicon.choices(tuple(kind.split("+"))))
     node = builder.add_node(parent)
     return Filling(
@@ -171,7 +171,7 @@ def _filling(builder: SentenceBuilder, kind: str, parent: int) -> Filling:
     )
 
 
-def _place(builder: SentenceBuilder, parent: int) -> Filling:
+def _fill_location(builder: SentenceBuilder, parent: int) -> Filling:
     english, hindi = locative_phrase(
         builder, builder.sample(read_lexicon().nouns["places"]), parent, 0
     )

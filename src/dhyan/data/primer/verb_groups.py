@@ -3,14 +3,14 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from dhyan.data.primer.hindi_morphology import COPULA, MM, ONE, RAHA, WAS, F, M, hindi_verb
+from dhyan.data.primer.hindi_morphology import COPULA, HE, MM, RAHA, WAS, F, M, hindi_verb
 from dhyan.data.primer.lexicon import Verb
 from dhyan.data.primer.sentence_builder import THIRD_SINGULAR, Phrase, SentenceBuilder
 from dhyan.data.primer.sentence_pair import Word
 
 
 class Tense(IntEnum):
-    """When, and how seen."""
+    """Tense and aspect."""
 
     HABITUAL = 0  # eats, खाता है
     PRESENT_PROGRESSIVE = 1  # is eating, खा रहा है
@@ -24,7 +24,7 @@ class Tense(IntEnum):
 
 
 class Modality(IntEnum):
-    """How the doing stands to the doer."""
+    """Modality: ability, wish, obligation, advice, beginning."""
 
     PLAIN = 0
     CAN = 1  # can eat, खा सकता है
@@ -35,7 +35,7 @@ class Modality(IntEnum):
 
 
 PERFECTIVE = frozenset((Tense.SIMPLE_PAST, Tense.PRESENT_PERFECT, Tense.PAST_PERFECT))
-DATIVE_MODALITIES = frozenset((Modality.HAS_TO, Modality.SHOULD))  # the doer takes को
+DATIVE_MODALITIES = frozenset((Modality.HAS_TO, Modality.SHOULD))  # the subject takes को
 UNAMBIGUOUS_TENSES = {
     Tense.HABITUAL: Tense.PRESENT_PROGRESSIVE,
     Tense.SIMPLE_PAST: Tense.PAST_PERFECT,
@@ -43,7 +43,7 @@ UNAMBIGUOUS_TENSES = {
 
 
 class ClausePlan(NamedTuple):
-    """What is wanted of a clause; `alone` leaves out whatever it can do without."""
+    """Choices for a clause; `alone` leaves out optional adverbials."""
 
     verb: Verb
     tense: Tense
@@ -61,7 +61,7 @@ class ClausePlan(NamedTuple):
 
     @property
     def case(self) -> str:
-        """How Hindi marks the doer: ने after what was done, को where something is due."""
+        """The Hindi case marker of the subject: ने in an ergative perfective, को under obligation."""
         if self.modality in DATIVE_MODALITIES:
             return "को"
         done = self.modality == Modality.PLAIN and self.tense in PERFECTIVE and self.verb.ergative
@@ -69,7 +69,7 @@ class ClausePlan(NamedTuple):
 
 
 def unambiguous_tense(verb: Verb, tense: Tense) -> Tense:
-    """The tense, or one like it if English would not tell it from another: they read."""
+    """The tense, or a similar one where the English form is ambiguous (they read)."""
     same = verb.english.past == verb.english.base
     return UNAMBIGUOUS_TENSES.get(tense, tense) if same else tense
 
@@ -80,7 +80,7 @@ SAKNA, CHAHNA, LAGNA = map(hindi_verb, ("सकना", "चाहना", "ल�
 
 
 class VerbGroup(NamedTuple):
-    """The words of a verb: an English auxiliary, which questions put first, and the rest."""
+    """A verb in both languages; questions front the English auxiliary."""
 
     auxiliary: list[Word]
     english: list[Word]
@@ -96,14 +96,14 @@ class Agreement(NamedTuple):
 
 
 def agreement(plan: ClausePlan, subject: Phrase, object: Phrase | None) -> Agreement:
-    """Hindi agrees with a bare doer, else with a noun in the verb or a bare object, or nothing."""
+    """Agreement: with an unmarked subject, else a noun in the verb, an unmarked object, or none."""
     if not plan.case:
         return Agreement(subject.number, subject.who, subject.form)
     if plan.verb.agrees:
-        return Agreement(subject.number, ONE, F if plan.verb.agrees == "f" else M)
+        return Agreement(subject.number, HE, F if plan.verb.agrees == "f" else M)
     if object and object.unmarked:
         return Agreement(subject.number, object.who, object.form)
-    return Agreement(subject.number, ONE, M)
+    return Agreement(subject.number, HE, M)
 
 
 def verb_group(
@@ -136,7 +136,7 @@ def verb_group(
 def _english(
     plan: ClausePlan, node: int, helper: int, number: int
 ) -> tuple[list[Word], list[Word]]:
-    """The auxiliary, which means as much as its Hindi one in the compound tenses, and the verb."""
+    """The auxiliary, aligned with the Hindi one in compound tenses, and the verb."""
     forms, helped = plan.verb.english, plan.negated or plan.inverted
     match plan.tense:
         case Tense.HABITUAL | Tense.CONDITIONAL if not helped:
@@ -163,7 +163,7 @@ def _english(
 
 
 def _hindi(verb: Verb, tense: Tense, agrees_with: Agreement) -> tuple[str, ...]:
-    """The verb, and what follows it."""
+    """The Hindi verb, and its auxiliaries."""
     forms, form = verb.hindi, agrees_with.form
     end = (
         COPULA[agrees_with.who]
@@ -193,7 +193,7 @@ def _with_mode(
     agrees_with: Agreement,
     question_words: list[Word],
 ) -> VerbGroup:
-    """The verb under another that says what the doer can, wants or has to do, in the present."""
+    """A verb under a modal verb, in the present."""
     other, forms, modality = builder.add_node(node), plan.verb.hindi, plan.modality
     number, who, form = agrees_with
     base, to = _named(plan.verb.english.base, node), ("to", node, False)
@@ -228,7 +228,7 @@ def _with_mode(
 
 
 class NegationPosition(NamedTuple):
-    """Where a denial goes, and what it denies."""
+    """The position of a negation, and the node it negates."""
 
     start: int
     modality: Modality
@@ -242,7 +242,7 @@ def _negate(
     hindi: list[Word],
     negation: NegationPosition,
 ) -> None:
-    """Put in not and नहीं: before the verb, but after what one does not want to do."""
+    """Insert not and नहीं before the verb, but after the infinitive of WANTS."""
     where = negation.start + (negation.modality == Modality.WANTS)
     if negation.modality == Modality.CAN:
         auxiliary[0] = ("cannot", negation.node, True)
@@ -254,7 +254,7 @@ def _negate(
 
 
 def _before_verb(verb: Verb, node: int, question_words: list[Word]) -> list[Word]:
-    """What stands before the verb itself; a question word comes after a noun that is part of it."""
+    """Hindi words before the verb; a question word follows a noun that is part of the verb."""
     before: list[Word] = [(word, node, True) for word in verb.hindi.before]
     incorporates_noun = verb.agrees and (verb.marker or not verb.object_nouns)
     return before + question_words if incorporates_noun else question_words + before

@@ -11,15 +11,15 @@ from dhyan.data.primer.lexicon import Adjective, Noun, Verb, read_lexicon
 
 Choice = TypeVar("Choice")
 
-FEWEST = 4  # words of a list, though fewer are in the core
-FEWEST_SENSES = 8  # words of several meanings
+MIN_WORDS = 4  # of a list, though fewer are in the core
+MIN_SENSES = 8  # ambiguous words, in any core
 
 
 @cache
 def core_words(share: float) -> frozenset[object]:
-    """Of every kind of words this share, those that go with the most others."""
+    """This share of every word class: the words that combine with the most others."""
     lexicon, partner_counts = read_lexicon(), _partner_counts()
-    kinds: tuple[tuple[object, ...], ...] = (
+    word_classes: tuple[tuple[object, ...], ...] = (
         lexicon.names,
         lexicon.adjectives,
         tuple(verb for verb in lexicon.verbs if verb.objects),
@@ -31,7 +31,7 @@ def core_words(share: float) -> frozenset[object]:
     )
     return frozenset(
         word
-        for words in kinds
+        for words in word_classes
         for word in sorted(words, key=lambda word: -partner_counts[word])[
             : ceil(share * len(words))
         ]
@@ -40,7 +40,7 @@ def core_words(share: float) -> frozenset[object]:
 
 @cache
 def _partner_counts() -> Counter[object]:
-    """With how many others each verb, noun and adjective goes."""
+    """The number of words that each verb, noun and adjective combines with."""
     lexicon, partner_counts = read_lexicon(), Counter[object]()
     for verb in lexicon.verbs:
         partners = (*verb.subject_nouns, *verb.object_nouns, *verb.recipient_nouns)
@@ -54,72 +54,72 @@ def _partner_counts() -> Counter[object]:
 
 @cache
 def ambiguous_words(share: float = 1.0) -> tuple[str, ...]:
-    """The words of several meanings; of a core those that have the most cues."""
+    """The ambiguous words; of a core vocabulary, those with the most cues."""
     senses = read_lexicon().senses
-    cues = {word: sum(len(one.cues) for one in selected) for word, selected in senses.items()}
-    size = max(FEWEST_SENSES, ceil(share * len(cues)))
+    cues = {word: sum(len(sense.cues) for sense in selected) for word, selected in senses.items()}
+    size = max(MIN_SENSES, ceil(share * len(cues)))
     selected_words = sorted(cues, key=lambda word: -cues[word])[:size]
     return tuple(word for word in cues if word in selected_words)
 
 
 @cache
 def core_choices(choices: tuple[Choice, ...], share: float) -> tuple[Choice, ...]:
-    """Those of a list that are in the core; where they are too few, the first ones of the list."""
+    """The core words of a list; where they are too few, the first words of the list."""
     core = core_words(share)
-    selected = tuple(one for one in choices if one in core)
-    return selected if len(selected) >= FEWEST else choices[:FEWEST]
+    selected = tuple(choice for choice in choices if choice in core)
+    return selected if len(selected) >= MIN_WORDS else choices[:MIN_WORDS]
 
 
 Word = TypeVar("Word")
-HELD_OUT_EVERY = 10  # one pairing in so many is held out, of words that both have many others
-FREQUENT_PREFIX = 8  # so many words of a list are drawn often, however short it is
-FEWEST_OBJECTS, FEWEST_VERBS, FEWEST_ADJECTIVES, FEWEST_NOUNS = 6, 4, 6, 40
+HELD_OUT_EVERY = 10  # one word pair in so many, of words that both have many partners
+FREQUENT_PREFIX = 8  # words of a list that are sampled often, however short it is
+MIN_OBJECTS, MIN_VERBS, MIN_ADJECTIVES, MIN_NOUNS = 6, 4, 6, 40
 
 
-def is_held_out_pair(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two words are never paired in training."""
-    return crc32(" ".join((*one, "+", *other)).encode()) % HELD_OUT_EVERY == 0
+def is_held_out_pair(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
+    """Whether a pair of words is held out from training."""
+    return crc32(" ".join((*first, "+", *second)).encode()) % HELD_OUT_EVERY == 0
 
 
 @cache
 def held_out_objects(verb: Verb) -> frozenset[Noun]:
-    """The nouns that are not the object of this verb in training."""
+    """The objects of a verb that are held out from training."""
     counts, nouns = _verbs_of(), verb.object_nouns
-    if len(nouns) < FEWEST_OBJECTS:
+    if len(nouns) < MIN_OBJECTS:
         return frozenset()
     return frozenset(
         noun
         for noun in nouns
-        if counts[noun] > FEWEST_VERBS and is_held_out_pair(verb.english.base, noun.english)
+        if counts[noun] > MIN_VERBS and is_held_out_pair(verb.english.base, noun.english)
     )
 
 
 @cache
 def held_out_adjectives(noun: Noun) -> frozenset[Adjective]:
-    """The adjectives that do not go with this noun in training."""
+    """The adjectives of a noun that are held out from training."""
     counts, adjectives = _nouns_of(), noun.adjectives
-    if len(adjectives) < FEWEST_ADJECTIVES:
+    if len(adjectives) < MIN_ADJECTIVES:
         return frozenset()
     return frozenset(
-        one
-        for one in adjectives
-        if counts[one] > FEWEST_NOUNS and is_held_out_pair(one.english, noun.english)
+        adjective
+        for adjective in adjectives
+        if counts[adjective] > MIN_NOUNS and is_held_out_pair(adjective.english, noun.english)
     )
 
 
 @cache
 def _verbs_of() -> Counter[Noun]:
-    """How many verbs often have each noun as their object."""
+    """The number of verbs that often have each noun as their object."""
     return Counter(noun for verb in read_lexicon().verbs for noun in _front(verb.object_nouns))
 
 
 @cache
 def _nouns_of() -> Counter[Adjective]:
-    """How many nouns each adjective often goes with."""
+    """The number of nouns that each adjective often describes."""
     nouns = (noun for domain in read_lexicon().nouns.values() for noun in domain)
-    return Counter(one for noun in nouns for one in _front(noun.adjectives))
+    return Counter(adjective for noun in nouns for adjective in _front(noun.adjectives))
 
 
 def _front(words: Sequence[Word]) -> Sequence[Word]:
-    """The words of a list that are drawn most often."""
+    """The words of a list that are sampled most often."""
     return words[: max(FREQUENT_PREFIX, len(words) // 4)]
