@@ -329,13 +329,13 @@ def test_ctrl_c_reports_how_many_lines_are_written(folder, monkeypatch):
     assert len(done.stdout.splitlines()) == 2
 
 
-def test_lost_placeholders_are_reported_with_their_line(folder):
+def test_missing_placeholders_are_reported_with_their_line(folder):
     lines = ["see https://example.org now", "seven", "room 42"]
     _, errors = run(folder, "--beam", 1, model="placeholders", lines=lines)
     assert "dhyan: stdin:1: lost https://example.org\n" in errors
     assert "dhyan: stdin:3: lost 42\n" in errors
     results = rows(folder, "--beam", 1, model="placeholders", lines=lines)
-    assert [row.get("lost_placeholders") for row in results] == [
+    assert [row.get("missing_placeholders") for row in results] == [
         ["https://example.org"],
         None,
         ["42"],

@@ -378,14 +378,14 @@ def test_placeholders_survive_with_a_beam(pieces):
     text = "the cat sees 1,234.50 at https://example.org/a?b=1"
     [translation] = translator(text, beam=6, max_length=40)
     assert translation.finished
-    assert translation.lost_placeholders == ()
+    assert translation.missing_placeholders == ()
     assert "1,234.50" in translation.text
     assert "https://example.org/a?b=1" in translation.text
     greedy = translator(text, beam=1, max_length=2)[0]
-    assert set(greedy.lost_placeholders) == {
+    assert set(greedy.missing_placeholders) == {
         span for span in ("1,234.50", "https://example.org/a?b=1") if span not in greedy.text
     }
-    assert greedy.lost_placeholders
+    assert greedy.missing_placeholders
 
 
 @PIECES
@@ -415,7 +415,7 @@ def test_a_glossary_term_replaces_a_span(pieces):
     assert translation.finished
     assert {"देखता", "पर"} <= set(words_of(translator, translation.text))
     assert not {"5", "6"} & set(translation.text)
-    assert translation.lost_placeholders == ()
+    assert translation.missing_placeholders == ()
     [translations] = translator(
         "5 cats or 5 mats on mat 6", glossary={"5 cats": "देखता"}, beam=6, max_length=40
     )

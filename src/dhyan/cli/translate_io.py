@@ -158,8 +158,8 @@ def translation_json(
         "score": round(translation.score, 6),
         "finished": translation.finished,
     }
-    if translation.lost_placeholders:
-        record["lost_placeholders"] = translation.lost_placeholders
+    if translation.missing_placeholders:
+        record["missing_placeholders"] = translation.missing_placeholders
     if translation.missing_terms:
         record["missing_terms"] = translation.missing_terms
     if translation.sentences:
@@ -218,7 +218,7 @@ class TranslationWarnings:
         elif not translation.finished:
             self.warn(place, "cut off at the length limit (--max-length)", "were cut off")
         nbest = (translation, *translation.others)
-        if lost := _distinct(item.lost_placeholders for item in nbest):
+        if lost := _distinct(item.missing_placeholders for item in nbest):
             self.warn(place, f"lost {lost}", "lost a placeholder")
         if missing := _distinct(item.missing_terms for item in nbest):
             self.warn(place, f"lacks {missing}", "lack a term of the glossary")

@@ -153,10 +153,10 @@ class Searcher:
         """Every sentence's hypotheses with the coverage penalty in their scores."""
         weight = self.options.coverage_penalty
         return [
-            rank_by_coverage(self.model, request.ids, own, weight=weight, device=self.device)
-            if own
-            else own
-            for request, own in zip(batch, hypotheses, strict=True)
+            rank_by_coverage(self.model, request.ids, ranked, weight=weight, device=self.device)
+            if ranked
+            else ranked
+            for request, ranked in zip(batch, hypotheses, strict=True)
         ]
 
 
@@ -177,14 +177,18 @@ def rank_by_coverage(
 
     It ranks finished hypotheses and does not steer the search; unfinished ones still come last.
     """
-    targets = [(BOS, *own.ids, *([EOS] if own.finished else [])) for own in hypotheses]
+    targets = [
+        (BOS, *hypothesis.ids, *([EOS] if hypothesis.finished else [])) for hypothesis in hypotheses
+    ]
     forced = force_decode(model, [source] * len(targets), targets, device)
     rows = zip(hypotheses, targets, forced.source_attention(), strict=True)
     ranked = [
-        replace(own, score=own.score + weight * coverage(weights[: len(target) - 1, :-1]))
-        for own, target, weights in rows
+        replace(
+            hypothesis, score=hypothesis.score + weight * coverage(weights[: len(target) - 1, :-1])
+        )
+        for hypothesis, target, weights in rows
     ]
-    return sorted(ranked, key=lambda own: (not own.finished, -own.score))
+    return sorted(ranked, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))
 
 
 def coverage(weights: Float[Tensor, "T S"]) -> float:

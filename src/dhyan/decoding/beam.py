@@ -1,4 +1,4 @@
-"""The hypotheses of a beam search, and how they grow by one token."""
+"""Beam search state: hypotheses, their scores, and their extension by one token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class BeamState(Protocol):
         """The beams of these sentences."""
         ...
 
-    def ranked(self, place: int) -> list[Hypothesis]:
+    def ranked(self, sentence: int) -> list[Hypothesis]:
         """The hypotheses of one sentence, finished ones first."""
         ...
 
@@ -61,7 +61,7 @@ class BeamState(Protocol):
 class Beam:
     """For N sentences: W unfinished hypotheses, and the best W finished ones.
 
-    Finished ones are scored by log-probability / length ** length_penalty, EOS counted.
+    Finished hypotheses are scored by log-probability / length ** length_penalty, EOS counted.
     """
 
     ids: Int[Tensor, "N W T"]
@@ -83,19 +83,19 @@ class Beam:
     def extend(
         self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None = None
     ) -> tuple["Beam", Int[Tensor, "N W"]]:
-        """Keep the W best extensions that do not end; an end counts among the W best of all."""
-        going, ending = extend_beam(self.score, scores, end=EOS, penalty=penalty)
-        return self.updated(going, ending), going.parent
+        """Keep the W best extensions that continue; an EOS must be among the W best of all."""
+        continuing, ending = extend_beam(self.score, scores, end=EOS, penalty=penalty)
+        return self.updated(continuing, ending), continuing.parent
 
-    def updated(self, going: Candidates, ending: Candidates) -> "Beam":
-        """The beam after a choice of extensions that go on and of extensions that end."""
+    def updated(self, continuing: Candidates, ending: Candidates) -> "Beam":
+        """The beam with these extensions: those that continue, and those that end in EOS."""
         length = self.ids.shape[-1]
         ending_score = ending.score / length**self.length_penalty
-        finished_score, kept = best_finished(self.finished_score, ending_score)
+        finished_score, indices = best_finished(self.finished_score, ending_score)
         rows = [pad(self.finished, (0, 1), value=PAD), extended_ids(self.ids, ending)]
-        finished = take_rows(torch.cat(rows, dim=1), kept)
-        ids = extended_ids(self.ids, going)
-        return Beam(ids, going.score, finished, finished_score, self.length_penalty)
+        finished = take_rows(torch.cat(rows, dim=1), indices)
+        ids = extended_ids(self.ids, continuing)
+        return Beam(ids, continuing.score, finished, finished_score, self.length_penalty)
 
     def done(self) -> Bool[Tensor, " N"]:
         """Whether no unfinished hypothesis scores above the last finished one."""
@@ -111,12 +111,12 @@ class Beam:
             self.length_penalty,
         )
 
-    def ranked(self, place: int) -> list[Hypothesis]:
+    def ranked(self, sentence: int) -> list[Hypothesis]:
         """The hypotheses of one sentence, finished ones first."""
-        score = self._score_by_length()[place].tolist()
-        finished_score = self.finished_score[place].tolist()
-        finished = zip(self.finished[place].tolist(), finished_score, strict=True)
-        unfinished = zip(self.ids[place].tolist(), score, strict=True)
+        score = self._score_by_length()[sentence].tolist()
+        finished_score = self.finished_score[sentence].tolist()
+        finished = zip(self.finished[sentence].tolist(), finished_score, strict=True)
+        unfinished = zip(self.ids[sentence].tolist(), score, strict=True)
         rows = [(row, score) for row, score in [*finished, *unfinished] if score > -torch.inf]
         return [make_hypothesis(row, score) for row, score in rows[: self.score.shape[1]]]
 

@@ -22,19 +22,19 @@ class Progress:
 
     @classmethod
     def after(cls, ids: Sequence[int], phrases: Sequence[Phrase]) -> "Progress":
-        """The progress of a whole hypothesis."""
+        """The progress of a complete hypothesis."""
         ids = tuple(ids)
         return cls(tuple(phrase for phrase in phrases if not contains(ids, phrase)), ids)
 
     def append(self, token: int) -> "Progress":
-        """One token later."""
+        """The progress after one more token."""
         ids = (*self.ids, token)
         unmet = tuple(phrase for phrase in self.unmet if ids[-len(phrase) :] != phrase)
         return Progress(unmet, ids)
 
     @property
     def missing(self) -> int:
-        """Tokens still missing, if the phrase in progress continues."""
+        """The number of missing tokens, if the phrase in progress continues."""
         matched = max((self._matches(phrase)[-1] for phrase in self.unmet), default=0)
         return sum(map(len, self.unmet)) - matched
 
@@ -43,7 +43,7 @@ class Progress:
         return {phrase[size] for phrase in self.unmet for size in self._matches(phrase)}
 
     def _matches(self, phrase: Phrase) -> list[int]:
-        """All sizes, 0 first, of a beginning of the phrase with which the hypothesis ends."""
+        """Lengths of the prefixes of a phrase that the hypothesis ends with, 0 first."""
         sizes = range(min(len(phrase), len(self.ids) + 1))
         return [k for k in sizes if self.ids[len(self.ids) - k :] == phrase[:k]]
 
@@ -77,7 +77,9 @@ class ConstrainedBeam:
         """An empty beam, with the phrases required of each sentence."""
         if len(required) != len(beam.ids):
             raise ValueError(f"phrases of {len(required)} sentences for a beam of {len(beam.ids)}")
-        start = [Progress(tuple(tuple(phrase) for phrase in own if phrase)) for own in required]
+        start = [
+            Progress(tuple(tuple(phrase) for phrase in phrases if phrase)) for phrases in required
+        ]
         return cls(beam, tuple((progress,) * beam.ids.shape[1] for progress in start))
 
     @property
@@ -87,22 +89,23 @@ class ConstrainedBeam:
 
     @property
     def score(self) -> Float[Tensor, "N W"]:
-        """Their scores."""
+        """The scores of the unfinished hypotheses."""
         return self.beam.score
 
     def extend(
         self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None = None
     ) -> tuple["ConstrainedBeam", Int[Tensor, "N W"]]:
-        """Every share of the beam is extended as a beam of its own."""
+        """Extend hypotheses with equally many missing tokens as a beam of their own."""
         width, device = scores.shape[1], scores.device
         chosen = [choose(extensions, width) for extensions in self._extensions(scores, penalty)]
-        going = _stack([going for going, _ in chosen], width, device)
+        continuing = _stack([continuing for continuing, _ in chosen], width, device)
         ending = _stack([ending for _, ending in chosen], width, device)
         progress = tuple(
-            tuple(extension.progress for extension in own) + before[: width - len(own)]
-            for (own, _), before in zip(chosen, self.progress, strict=True)
+            tuple(extension.progress for extension in extensions)
+            + before[: width - len(extensions)]
+            for (extensions, _), before in zip(chosen, self.progress, strict=True)
         )
-        return ConstrainedBeam(self.beam.updated(going, ending), progress), going.parent
+        return ConstrainedBeam(self.beam.updated(continuing, ending), progress), continuing.parent
 
     def done(self) -> Bool[Tensor, " N"]:
         """Whether no unfinished hypothesis can beat the finished ones."""
@@ -113,14 +116,14 @@ class ConstrainedBeam:
         progress = tuple(self.progress[row] for row in rows.tolist())
         return ConstrainedBeam(self.beam.select(rows), progress)
 
-    def ranked(self, place: int) -> list[Hypothesis]:
+    def ranked(self, sentence: int) -> list[Hypothesis]:
         """The hypotheses of one sentence; unfinished ones come last, fewest missing first."""
-        return self.beam.ranked(place)
+        return self.beam.ranked(sentence)
 
     def _extensions(
         self, scores: Float[Tensor, "N W V"], penalty: Float[Tensor, "N V"] | None
     ) -> list[list[Extension]]:
-        """For each hypothesis every token of a phrase, and as many others as the beam can take."""
+        """For each hypothesis, every token of a phrase and as many others as the beam can take."""
         total = self.score.unsqueeze(-1) + scores
         penalized = total if penalty is None else total - penalty.unsqueeze(1)
         required = self._next_tokens(scores.device)
@@ -130,22 +133,22 @@ class ConstrainedBeam:
         return [
             [
                 extension
-                for parent, own in enumerate(zip(*sentence, strict=True))
-                for extension in _extensions_of(parent, *own)
+                for parent, row in enumerate(zip(*sentence, strict=True))
+                for extension in _extensions_of(parent, *row)
             ]
             for sentence in zip(self.progress, tokens.tolist(), values.tolist(), strict=True)
         ]
 
     def _next_tokens(self, device: torch.device) -> Int[Tensor, "N W A"]:
         """The next tokens of phrases for every hypothesis, padded with EOS."""
-        tokens = [[sorted(own.next_tokens()) for own in rows] for rows in self.progress]
-        most = max(len(row) for rows in tokens for row in rows)
-        padded = [[[*row, *[EOS] * (most - len(row))] for row in rows] for rows in tokens]
+        tokens = [[sorted(progress.next_tokens()) for progress in rows] for rows in self.progress]
+        width = max(len(row) for rows in tokens for row in rows)
+        padded = [[[*row, *[EOS] * (width - len(row))] for row in rows] for rows in tokens]
         return torch.tensor(padded, dtype=torch.long, device=device)
 
 
 def contains(ids: Phrase, phrase: Phrase) -> bool:
-    """Whether the ids contain the phrase whole."""
+    """Whether the ids contain the phrase."""
     return any(ids[at : at + len(phrase)] == phrase for at in range(len(ids) - len(phrase) + 1))
 
 
@@ -164,21 +167,21 @@ def allow_required(required: Sequence[Sequence[Phrase]], rule: Rule) -> Rule:
 
 
 def choose(extensions: Sequence[Extension], width: int) -> tuple[list[Extension], list[Extension]]:
-    """What goes on and what ends, ranked among extensions with equally many tokens missing."""
+    """The extensions that continue and that end, ranked among equally many missing tokens."""
     ranks: dict[int, list[Extension]] = {}
     for extension in sorted(extensions, key=lambda e: e.penalized, reverse=True):
         ranks.setdefault(extension.progress.missing, []).append(extension)
-    going: list[Extension] = []
+    continuing: list[Extension] = []
     ending: list[Extension] = []
     sizes = {missing: len(rank) for missing, rank in ranks.items()}
     for missing, slots in allocate(width, sizes).items():
-        going += [own for own in ranks[missing] if own.token != EOS][:slots]
-        ending += [own for own in ranks[missing][:slots] if own.token == EOS]
-    return going, ending
+        continuing += [extension for extension in ranks[missing] if extension.token != EOS][:slots]
+        ending += [extension for extension in ranks[missing][:slots] if extension.token == EOS]
+    return continuing, ending
 
 
 def allocate(slots: int, sizes: Mapping[int, int]) -> dict[int, int]:
-    """Slots given out one at a time, the lowest key first, to all that can still fill one."""
+    """Allocate slots in rounds, the lowest key first, to every key that can still fill one."""
     allocated = dict.fromkeys(sorted(sizes), 0)
     while takers := [key for key, count in allocated.items() if count < sizes[key]][:slots]:
         for key in takers:
@@ -200,10 +203,10 @@ def _extensions_of(
 
 def _stack(chosen: Sequence[Sequence[Extension]], width: int, device: torch.device) -> Candidates:
     """Extensions as rows of tensors, padded with empty slots."""
-    rows = [[*own, *[None] * (width - len(own))] for own in chosen]
-    score = [[own.score if own else -torch.inf for own in row] for row in rows]
-    parent = [[own.parent if own else 0 for own in row] for row in rows]
-    token = [[own.token if own else EOS for own in row] for row in rows]
+    rows = [[*extension, *[None] * (width - len(extension))] for extension in chosen]
+    score = [[extension.score if extension else -torch.inf for extension in row] for row in rows]
+    parent = [[extension.parent if extension else 0 for extension in row] for row in rows]
+    token = [[extension.token if extension else EOS for extension in row] for row in rows]
     return Candidates(
         torch.tensor(score, dtype=torch.float32, device=device),
         torch.tensor(parent, device=device),

@@ -28,7 +28,7 @@ class DiverseBeam:
 
     @property
     def score(self) -> Float[Tensor, "N W"]:
-        """Their scores, group after group."""
+        """The scores of the hypotheses, group after group."""
         return torch.cat([group.score for group in self.groups], dim=1)
 
     def extend(
@@ -39,9 +39,9 @@ class DiverseBeam:
         penalty = torch.zeros_like(scores[:, 0]) if penalty is None else penalty
         groups, parents = [], []
         for index, group in enumerate(self.groups):
-            own = scores[:, index * width : (index + 1) * width]
-            own = own.masked_fill(group.done().view(-1, 1, 1), -torch.inf)
-            group, parent = group.extend(own, penalty)
+            group_scores = scores[:, index * width : (index + 1) * width]
+            group_scores = group_scores.masked_fill(group.done().view(-1, 1, 1), -torch.inf)
+            group, parent = group.extend(group_scores, penalty)
             paid = self.diversity_penalty * (group.score > -torch.inf).to(penalty.dtype)
             penalty = penalty.scatter_add(1, group.ids[:, :, -1], paid)
             groups.append(group)
@@ -57,11 +57,11 @@ class DiverseBeam:
         groups = tuple(group.select(rows) for group in self.groups)
         return DiverseBeam(groups, self.diversity_penalty)
 
-    def ranked(self, place: int) -> list[Hypothesis]:
+    def ranked(self, sentence: int) -> list[Hypothesis]:
         """The hypotheses of all groups for one sentence, each once, finished ones first."""
         hypotheses = {
             (hypothesis.ids, hypothesis.finished): hypothesis
             for group in self.groups
-            for hypothesis in group.ranked(place)
+            for hypothesis in group.ranked(sentence)
         }
         return sorted(hypotheses.values(), key=lambda h: (h.finished, h.score), reverse=True)

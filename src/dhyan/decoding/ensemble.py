@@ -35,7 +35,7 @@ class Ensemble(nn.Module):
 
     @property
     def members(self) -> list[Seq2Seq]:
-        """The models, in the order they were given."""
+        """The models, in the order of the constructor."""
         return [cast(Seq2Seq, model) for model in self.models]
 
     def forward(self, batch: Batch) -> Float[Tensor, "B T V"]:

@@ -87,7 +87,7 @@ class Glossary:
         lengths = defaultdict[str, set[int]](set)
         for key in self.entries:
             lengths[key[0]].add(len(key))
-        return {first: sorted(own, reverse=True) for first, own in lengths.items()}
+        return {first: sorted(counts, reverse=True) for first, counts in lengths.items()}
 
 
 def check_terms(
@@ -150,8 +150,10 @@ def encode_phrase(
 
 def contains_words(tokenizer: Tokenizer, phrase: Sequence[int], ids: Sequence[int]) -> bool:
     """Whether the words of a phrase occur in a row among the words of the ids."""
-    wanted, words = ([word.text for word in tokenizer.words(own)] for own in (phrase, ids))
-    return any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
+    phrase_words, words = (
+        [word.text for word in tokenizer.words(token_ids)] for token_ids in (phrase, ids)
+    )
+    return any(words[at : at + len(phrase_words)] == phrase_words for at in range(len(words)))
 
 
 def _words(tokenizer: Tokenizer, text: str) -> list[str]:
@@ -159,5 +161,5 @@ def _words(tokenizer: Tokenizer, text: str) -> list[str]:
 
 
 def _casefolded(words: Sequence[str], spans: Sequence[str]) -> tuple[str, ...]:
-    """Words without case, placeholders replaced by their spans."""
+    """Case-folded words, with placeholders replaced by their spans."""
     return tuple(restore(word, spans)[0].casefold() for word in words)

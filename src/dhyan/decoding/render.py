@@ -22,7 +22,7 @@ class Translation:
     `score` is log-probability / length ** length_penalty, EOS counted (with a penalty of 1, the
     mean over tokens), plus the coverage penalty. `finished` is False when the maximum length cut
     the translation off, or when the rules allowed no further token (`no_token_allowed`). `others`
-    are the runners-up, or further samples. `lost_placeholders` are spans of the source that the
+    are the runners-up, or further samples. `missing_placeholders` are spans of the source that the
     text should contain and does not, `missing_terms` such terms of the glossary. For a paragraph,
     `sentences` are its sentences with their translations, the score is the mean of theirs, and
     there are no ids.
@@ -33,7 +33,7 @@ class Translation:
     finished: bool
     ids: tuple[int, ...]
     others: tuple["Translation", ...] = ()
-    lost_placeholders: tuple[str, ...] = ()
+    missing_placeholders: tuple[str, ...] = ()
     missing_terms: tuple[str, ...] = ()
     no_token_allowed: bool = False
     sentences: tuple[tuple[str, "Translation"], ...] = ()
@@ -56,7 +56,7 @@ def render(
     With `placeholders`, spans of the source replace them. `forbidden` is the number of forbidden
     terms, for errors.
     """
-    if not hypotheses or not all(math.isfinite(own.score) for own in hypotheses):
+    if not hypotheses or not all(math.isfinite(hypothesis.score) for hypothesis in hypotheses):
         raise UserError("the model gives no token a finite score: its weights have diverged")
     if not hypotheses[0].ids and not hypotheses[0].finished:
         reasons = _constraints(request, options, forbidden)
@@ -64,7 +64,7 @@ def render(
         raise UnsupportedOption(message, number=request.number)
     translations: dict[str, Translation] = {}
     for index, hypothesis in enumerate(hypotheses):
-        translation = _render_one(request, hypothesis, target, placeholders)
+        translation = _render_hypothesis(request, hypothesis, target, placeholders)
         translations.setdefault(f"{index} " if options.sample else translation.text, translation)
         if len(translations) == options.nbest:
             break
@@ -72,18 +72,18 @@ def render(
     return replace(best, others=tuple(others))
 
 
-def _render_one(
+def _render_hypothesis(
     request: Request, hypothesis: Hypothesis, target: Tokenizer, placeholders: bool
 ) -> Translation:
     text = target.decode(hypothesis.ids)
-    text, lost = restore(text, request.spans) if placeholders else (text, ())
+    text, missing = restore(text, request.spans) if placeholders else (text, ())
     terms = zip(request.terms, request.required, strict=False)
     return Translation(
         text,
         hypothesis.score,
         hypothesis.finished,
         hypothesis.ids,
-        lost_placeholders=tuple(span for span in lost if span not in request.replaced),
+        missing_placeholders=tuple(span for span in missing if span not in request.replaced),
         missing_terms=tuple(
             term
             for term, phrase in terms
@@ -109,12 +109,16 @@ def _constraints(request: Request, options: DecodingOptions, forbidden: int) -> 
 def join_sentences(paragraph: Paragraph, translations: Sequence[Translation]) -> Translation:
     """The translations of a paragraph's sentences as one; its score is the mean of theirs."""
     return Translation(
-        paragraph.join([own.text for own in translations]),
-        sum(own.score for own in translations) / max(len(translations), 1),
-        all(own.finished for own in translations),
+        paragraph.join([translation.text for translation in translations]),
+        sum(translation.score for translation in translations) / max(len(translations), 1),
+        all(translation.finished for translation in translations),
         (),
-        lost_placeholders=tuple(span for own in translations for span in own.lost_placeholders),
-        missing_terms=tuple(term for own in translations for term in own.missing_terms),
-        no_token_allowed=any(own.no_token_allowed for own in translations),
+        missing_placeholders=tuple(
+            span for translation in translations for span in translation.missing_placeholders
+        ),
+        missing_terms=tuple(
+            term for translation in translations for term in translation.missing_terms
+        ),
+        no_token_allowed=any(translation.no_token_allowed for translation in translations),
         sentences=tuple(zip(paragraph.sentences, translations, strict=True)),
     )

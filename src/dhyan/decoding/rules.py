@@ -26,7 +26,7 @@ in the batch of the sentence each row translates; returns the new scores."""
 
 
 def forbid_tokens(*ids: int) -> Rule:
-    """These tokens never occur."""
+    """Forbid these tokens."""
     forbidden = _on_device(ids)
 
     def rule(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:
@@ -36,7 +36,7 @@ def forbid_tokens(*ids: int) -> Rule:
 
 
 def min_length(tokens: int) -> Rule:
-    """No EOS before this many tokens; EOS itself is not counted."""
+    """Minimum length: no EOS before this many tokens; EOS itself is not counted."""
     no_end = forbid_tokens(EOS)
 
     def rule(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:
@@ -46,7 +46,7 @@ def min_length(tokens: int) -> Rule:
 
 
 def no_repeat_ngram(size: int) -> Rule:
-    """No n-gram of `size` tokens occurs twice (Paulus et al., 2018)."""
+    """Forbid repeated n-grams of `size` tokens (Paulus et al., 2018)."""
     if size < 1:
         raise ValueError(f"an n-gram of {size} tokens cannot repeat; give 1 or more")
 
@@ -62,7 +62,7 @@ def no_repeat_ngram(size: int) -> Rule:
 
 
 def force_prefix(prefixes: Sequence[Sequence[int]]) -> Rule:
-    """Every sentence of the batch begins with its own prefix."""
+    """Force each sentence of the batch to begin with its prefix."""
     longest = max(map(len, prefixes), default=0)
     padded = _on_device([[*prefix, *[PAD] * (longest - len(prefix))] for prefix in prefixes])
 
@@ -89,7 +89,7 @@ def after_prefix(prefixes: Sequence[Phrase], rule: Rule) -> Rule:
 
 
 def forbid_terms(tokenizer: Tokenizer, terms: Iterable[str]) -> Rule:
-    """These terms never occur, in whatever pieces they are written.
+    """Forbid these terms, in whatever tokens they are written.
 
     The piece that would complete a term is forbidden, so a longer word that begins with the term
     and would be written through it does not occur either.
@@ -123,7 +123,7 @@ def completing_tokens(
 
 
 def end_word_after(tokenizer: Tokenizer, required: Sequence[Sequence[Phrase]]) -> Rule:
-    """After a required phrase the word ends: no token may continue it."""
+    """End the word after a required phrase: no token may continue it."""
     texts = _token_texts(tokenizer)
     continuing = [id for id, text in enumerate(texts) if is_word_character(text[0])]
     tokens = torch.tensor(continuing).long()
@@ -136,8 +136,8 @@ def end_word_after(tokenizer: Tokenizer, required: Sequence[Sequence[Phrase]]) -
         hypotheses = zip(ids.tolist(), sentence.tolist(), strict=True)
         rows = [
             row
-            for row, (own, index) in enumerate(hypotheses)
-            if any(tuple(own[-len(phrase) :]) == phrase for phrase in open_ended[index])
+            for row, (hypothesis, index) in enumerate(hypotheses)
+            if any(tuple(hypothesis[-len(phrase) :]) == phrase for phrase in open_ended[index])
         ]
         if not rows:
             return scores
@@ -149,7 +149,7 @@ def end_word_after(tokenizer: Tokenizer, required: Sequence[Sequence[Phrase]]) -
 
 
 def observe(callback: Callable[[list[int]], None]) -> Rule:
-    """Changes nothing; calls back with the best hypothesis before each next token."""
+    """Report the best hypothesis before each next token; scores stay as they are."""
 
     def rule(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:
         callback(ids[0, 1:].tolist())
@@ -184,7 +184,7 @@ def _token_texts(tokenizer: Tokenizer) -> list[str]:
 
 
 def _endings(texts: Sequence[str], terms: Sequence[str]) -> tuple[list[int], dict[str, list[int]]]:
-    """The tokens that are a whole term; and by each beginning of a term the tokens that end it."""
+    """The tokens that are a complete term; and by prefix of a term, the tokens that complete it."""
     ids_of: dict[str, list[int]] = {}
     for id, text in enumerate(texts):
         ids_of.setdefault(text, []).append(id)

@@ -14,7 +14,7 @@ BLOCK = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """Samples a token for `greedy_search` to take.
+    """Sampling of the next token, to be used in `greedy_search`.
 
     Only the `top_k` likeliest tokens can be sampled (0: all), and of them the likeliest with a
     probability mass of `top_p` (Holtzman et al., 2020). `numbers` identify the sentences of the
@@ -31,10 +31,10 @@ class Sampler:
     def __call__(
         self, scores: Float[Tensor, "R V"], sentence: Int[Tensor, " R"], position: int
     ) -> Int[Tensor, " R"]:
-        """One token a row."""
+        """A sampled token for each row."""
         probs = self.probs(scores)
-        block, place = divmod(position, BLOCK)
-        random = uniform(self.seed, tuple(self.numbers), block, scores.device)[sentence, place]
+        block, offset = divmod(position, BLOCK)
+        random = uniform(self.seed, tuple(self.numbers), block, scores.device)[sentence, offset]
         # In vocabulary order: ranked by probability, tokens that a rounding swaps would differ.
         # A parallel cumulative sum may step up at a token of probability 0.
         cumulative = probs.cumsum(dim=-1).masked_fill(probs == 0, -1.0)

@@ -22,7 +22,7 @@ returns one token a row."""
 
 @runtime_checkable
 class StepModel(Protocol):
-    """What search needs of a model."""
+    """A model that decodes token by token, as search needs it."""
 
     def start(self, source: Tokens) -> State:
         """Encode the source."""
@@ -50,7 +50,7 @@ def greedy_search(
     rules: Sequence[Rule] = (),
     choose: TokenChoice = best_token,
 ) -> list[Hypothesis]:
-    """Choose one token after the other, until EOS or the maximum length of the sentence.
+    """Greedy search: the best token at each step, until EOS or the maximum length.
 
     Finished sentences leave the batch. However tokens are chosen, the score is the log-probability
     under the model / length ** length_penalty. Where the rules allow no token, a hypothesis stops
@@ -70,11 +70,11 @@ def greedy_search(
         logprob = scores.gather(1, token.unsqueeze(1)).squeeze(1)
         total[alive] += logprob.masked_fill(best.isneginf(), 0.0)
         stops = (token == EOS) | (token == PAD) | (length >= max_lengths[alive])
-        going = (~stops).nonzero().flatten()
-        if not len(going):
+        continuing = (~stops).nonzero().flatten()
+        if not len(continuing):
             break
-        if len(going) < len(alive):
-            alive, state = alive[going], state.select(going)
+        if len(continuing) < len(alive):
+            alive, state = alive[continuing], state.select(continuing)
     lengths = (ids[:, 1:] != PAD).sum(dim=1).clamp(min=1)
     scores_by_length = (total / lengths**length_penalty).tolist()
     rows = zip(ids.tolist(), scores_by_length, strict=True)
@@ -122,18 +122,18 @@ def extend_until_done(
         scores = next_logprobs(logits, ids.flatten(0, 1), rows.repeat_interleave(width), rules)
         beam, parents = beam.extend(scores.unflatten(0, (-1, width)))
         done = beam.done() | (max_lengths[rows] <= ids.shape[2])
-        going = (~done).nonzero().flatten()
-        if len(going) < len(rows):
-            for place in done.nonzero().flatten().tolist():
-                results[int(rows[place])] = beam.ranked(place) or _unextended(before, beam, place)
-        state = state.select((going.unsqueeze(1) * width + parents[going]).flatten())
-        rows, beam = rows[going], beam.select(going)
+        continuing = (~done).nonzero().flatten()
+        if len(continuing) < len(rows):
+            for index in done.nonzero().flatten().tolist():
+                results[int(rows[index])] = beam.ranked(index) or _unextended(before, beam, index)
+        state = state.select((continuing.unsqueeze(1) * width + parents[continuing]).flatten())
+        rows, beam = rows[continuing], beam.select(continuing)
     return [results[row] for row in range(len(source))]
 
 
-def _unextended(before: BeamState, beam: BeamState, place: int) -> list[Hypothesis]:
+def _unextended(before: BeamState, beam: BeamState, index: int) -> list[Hypothesis]:
     """The hypotheses before the rules allowed no token; none, if the logits were NaN."""
-    return before.ranked(place) if beam.score[place].isneginf().all() else []
+    return before.ranked(index) if beam.score[index].isneginf().all() else []
 
 
 def next_logprobs(

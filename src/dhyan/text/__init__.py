@@ -1,1 +1,1 @@
-"""Text on its way to ids, and back."""
+"""Text to token ids and back: normalisation, tokenizers, placeholders; word vectors."""

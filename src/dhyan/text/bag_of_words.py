@@ -21,10 +21,10 @@ def words_in(text: str) -> list[str]:
 
 
 def vocabulary(texts: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Every word once, in the order of first occurrence."""
+    """The vocabulary of texts: every word once, in the order of first occurrence."""
     words = tuple(dict.fromkeys(word for text in texts for word in text))
     if not words:
-        raise UserError("there are no words in the text: give it at least one")
+        raise UserError("the text has no words: give it at least one")
     return words
 
 
@@ -45,7 +45,7 @@ def unknown_word_error(word: str, vocabulary: Sequence[str]) -> UserError:
 
 
 def one_hot(words: Sequence[str], vocabulary: Sequence[str]) -> Float64[Tensor, "T V"]:
-    """A row for each word, as wide as the vocabulary, with a single one in it."""
+    """One-hot vectors: a row for each word, as wide as the vocabulary."""
     return torch.eye(len(vocabulary), dtype=torch.float64)[ids_of(words, vocabulary)]
 
 
@@ -59,23 +59,23 @@ def word_counts(
 
 
 def presence(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, "N V"]:
-    """Whether each word stands in each text, as 1 or 0."""
+    """Binary bags of words: whether each word occurs in each text, as 1 or 0."""
     return (counts > 0).double()
 
 
 def idf(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, " V"]:
-    """A word's weight, the larger the fewer texts have it: ln((1 + n) / (1 + n_word)) + 1.
+    """Inverse document frequency, smoothed as in scikit-learn: ln((1 + n) / (1 + n_word)) + 1.
 
-    As scikit-learn smooths it: as though one more text had every word once.
+    The smoothing adds one text that has every word once.
     """
     return ((1 + len(counts)) / (1 + presence(counts).sum(0))).log() + 1
 
 
 def tf_idf(counts: Float64[Tensor, "N V"]) -> Float64[Tensor, "N V"]:
-    """Counts times idf, each row then of length one; scikit-learn's default.
+    """TF-IDF: counts times idf, each row normalised to length one; scikit-learn's default.
 
     A text without words stays at zero.
     """
-    weighed = counts * idf(counts)
-    length = weighed.norm(dim=1, keepdim=True)
-    return weighed / length.where(length > 0, 1.0)
+    weighted = counts * idf(counts)
+    length = weighted.norm(dim=1, keepdim=True)
+    return weighted / length.where(length > 0, 1.0)

@@ -45,7 +45,7 @@ def read_bpe(backend: Backend) -> tuple[list[str], list[Merge]]:
 
 
 def extend_bpe(backend: Backend, counts: Mapping[str, int], room: int) -> models.BPE:
-    """Add new characters, at most half of `room`, then merges that follow all the old ones.
+    """Extend a BPE model: new characters, at most half of `room`, then merges after the old ones.
 
     The library cannot continue from a vocabulary, but it can train on words in which each piece of
     that vocabulary is replaced by one character: the merges found there are the new merges.

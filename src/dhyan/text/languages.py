@@ -60,7 +60,7 @@ def language_of(file: str) -> str:
 
 
 def parse_language(text: str) -> str:
-    """A code as a person writes it (`hi`, `EN`, `zh-CN`, `hin`), or a UserError."""
+    """The language of a code (`hi`, `EN`, `zh-CN`, `hin`), or a UserError."""
     code = text.lower().partition("-")[0]
     code = LONG_CODES.get(code, code)
     if code and code not in LANGUAGES:

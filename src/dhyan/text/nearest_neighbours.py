@@ -12,26 +12,26 @@ from dhyan.text.word_vectors import WordVectors
 
 
 class Neighbour(NamedTuple):
-    """A word, and the cosine of its vector with what was asked for."""
+    """A word, and the cosine of its vector with the query."""
 
     word: str
     cosine: float
 
 
 def unit_vector(vectors: WordVectors, word: str) -> Float32[np.ndarray, " D"]:
-    """A word's vector, made of length one."""
+    """The vector of a word, normalised to length one."""
     return mean_direction(vectors, (word,))
 
 
 def mean_direction(vectors: WordVectors, words: Sequence[str]) -> Float32[np.ndarray, " D"]:
-    """The direction in which words lie together: the mean of their directions, of length one."""
+    """The mean direction of words: the mean of their unit vectors, normalised to length one."""
     if not words:
-        raise UserError("there is no word to take the mean of: give at least one")
+        raise UserError("no word to take the mean of: give at least one")
     return _unit(_unit(vectors.table[[_index(vectors, word) for word in words]]).mean(0))
 
 
 def cosine(vectors: WordVectors, first: str, second: str) -> float:
-    """How alike two words' directions are, from −1 to 1."""
+    """Cosine similarity of two words, from −1 to 1."""
     return float(unit_vector(vectors, first) @ unit_vector(vectors, second))
 
 
@@ -46,8 +46,8 @@ def analogy(
     vectors: WordVectors, a: str, b: str, c: str, *, count: int = 5
 ) -> tuple[Neighbour, ...]:
     """The words nearest to a − b + c: king − man + woman (Mikolov et al., 2013), without these."""
-    sum_of = unit_vector(vectors, a) - unit_vector(vectors, b) + unit_vector(vectors, c)
-    return nearest(vectors, sum_of, count=count, without=(a, b, c))
+    direction = unit_vector(vectors, a) - unit_vector(vectors, b) + unit_vector(vectors, c)
+    return nearest(vectors, direction, count=count, without=(a, b, c))
 
 
 def nearest(
@@ -63,8 +63,8 @@ def nearest(
         raise UserError(f"count is {count!r}; give a whole number from 1 on")
     cosines = _unit(vectors.table) @ _unit(direction)
     order = np.argsort(-cosines, kind="stable")
-    left = (index for index in order if vectors.words[index] not in without)
-    allowed = (index for index in left if among is None or vectors.words[index] in among)
+    candidates = (index for index in order if vectors.words[index] not in without)
+    allowed = (index for index in candidates if among is None or vectors.words[index] in among)
     return tuple(
         Neighbour(vectors.words[index], float(cosines[index]))
         for _, index in zip(range(count), allowed, strict=False)
@@ -78,6 +78,6 @@ def _index(vectors: WordVectors, word: str) -> int:
 
 
 def _unit(rows: Float32[np.ndarray, "*N D"]) -> Float32[np.ndarray, "*N D"]:
-    """Each row of length one; a row of zeros stays as it is."""
+    """Rows normalised to length one; a row of zeros stays as it is."""
     length = np.linalg.norm(rows, axis=-1, keepdims=True)
     return rows / np.where(length > 0, length, 1)

@@ -32,23 +32,23 @@ _LONG = 1000
 
 
 def normalize(text: str) -> str:
-    """Write a text the one way we know it; a second time changes nothing.
+    """Normalise a text; the function is idempotent.
 
-    Letters take Unicode's composed form (NFC), so every spelling of a nukta letter meets in one:
+    Characters take Unicode's composed form (NFC), so every spelling of a nukta letter is the same:
     U+0958–095F become base and nukta, U+0929, 0931 and 0934 stay whole. Curly, low and angle
     quotes become straight. Every kind of white space becomes one ASCII space, none at the ends.
-    The joiners ZWJ and ZWNJ are kept, for they spell words; other invisible signs are dropped:
+    The joiners ZWJ and ZWNJ stay, since they spell words; other invisible characters are removed:
     controls, zero-width space, word joiner, byte order mark, soft hyphen, bidi marks, tags.
     A pipe that closes a Devanagari sentence is a danda, and two dandas are a double one.
     """
-    text = " ".join(_composed(text.translate(_CHARACTERS)).split())
+    text = " ".join(_compose(text.translate(_CHARACTERS)).split())
     return _BAR.sub(lambda bar: bar[1] + "।॥"[len(bar[2]) - 1], text)
 
 
-def _composed(text: str) -> str:
-    """NFC; Python's own is quadratic in a run of combining signs, unless it finds them sorted."""
+def _compose(text: str) -> str:
+    """NFC in linear time; Python's is quadratic in a run of unsorted combining marks."""
     if len(text) > _LONG:
-        letters = chain.from_iterable(unicode_form("NFD", letter) for letter in text)
-        runs = groupby(letters, key=lambda letter: combining(letter) > 0)
+        characters = chain.from_iterable(unicode_form("NFD", character) for character in text)
+        runs = groupby(characters, key=lambda character: combining(character) > 0)
         text = "".join(chain.from_iterable(sorted(run, key=combining) for _, run in runs))
     return unicode_form("NFC", text)

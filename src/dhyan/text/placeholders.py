@@ -39,10 +39,10 @@ def mask(text: str, kinds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     if not kinds:
         return text, ()
     spans = _spans(text, kinds)
-    spans_kept = _select(text[start:stop] for start, stop in spans)
+    selected = _select(text[start:stop] for start, stop in spans)
     return _replace(
-        text, spans, {span: placeholder(at) for at, span in enumerate(spans_kept)}
-    ), spans_kept
+        text, spans, {span: placeholder(at) for at, span in enumerate(selected)}
+    ), selected
 
 
 def mask_like(text: str, source_spans: Sequence[str], kinds: Sequence[str]) -> str:
@@ -66,34 +66,38 @@ def mask_pair(source: str, target: str, kinds: Sequence[str]) -> tuple[str, str]
     """
     if not kinds:
         return source, target
-    here, there = _spans(source, kinds), _spans(target, kinds)
-    theirs = {normalize(target[start:stop]) for start, stop in there}
+    source_matches, target_matches = _spans(source, kinds), _spans(target, kinds)
+    normalized_targets = {normalize(target[start:stop]) for start, stop in target_matches}
     replacements: dict[str, str] = {}
     shared: dict[str, str] = {}
-    for at, span in enumerate(_select(source[start:stop] for start, stop in here)):
-        if normalize(span) in theirs or _is_placeholder(span):
+    for at, span in enumerate(_select(source[start:stop] for start, stop in source_matches)):
+        if normalize(span) in normalized_targets or _is_placeholder(span):
             replacements[span] = placeholder(at)
             shared.setdefault(normalize(span), placeholder(at))
-    target_spans = {target[start:stop] for start, stop in there}
-    answers = {span: "\ufffd" for span in target_spans if _is_placeholder(span)}
-    answers |= {span: shared[normalize(span)] for span in target_spans if normalize(span) in shared}
-    return _replace(source, here, replacements), _replace(target, there, answers)
+    target_spans = {target[start:stop] for start, stop in target_matches}
+    target_replacements = {span: "\ufffd" for span in target_spans if _is_placeholder(span)}
+    target_replacements |= {
+        span: shared[normalize(span)] for span in target_spans if normalize(span) in shared
+    }
+    return _replace(source, source_matches, replacements), _replace(
+        target, target_matches, target_replacements
+    )
 
 
-def restore(text: str, spans_kept: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def restore(text: str, selected: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The text with its spans restored, and the spans whose placeholder is missing.
 
     A placeholder without a span is dropped.
     """
-    target_spans = {
+    present = {
         ord(character) - FIRST_CODE for character in re.findall(f"[{PLACEHOLDER_RANGE}]", text)
     }
-    spans = {
-        FIRST_CODE + at: spans_kept[at] if at < len(spans_kept) else None
+    replacements = {
+        FIRST_CODE + at: selected[at] if at < len(selected) else None
         for at in range(MAX_PLACEHOLDERS)
     }
-    return text.translate(spans), tuple(
-        span for at, span in enumerate(spans_kept) if at not in target_spans
+    return text.translate(replacements), tuple(
+        span for at, span in enumerate(selected) if at not in present
     )
 
 
@@ -123,10 +127,14 @@ def _stands_alone(text: str, start: int, stop: int) -> bool:
 
 def _select(spans: Iterable[str]) -> tuple[str, ...]:
     """The spans that get a placeholder, each once; private-use characters always do."""
-    once = list(dict.fromkeys(spans))
-    own = {span for span in once if _is_placeholder(span)}
-    chosen = own.union([span for span in once if span not in own][: MAX_PLACEHOLDERS - len(own)])
-    return tuple(span for span in once if span in chosen)
+    distinct = list(dict.fromkeys(spans))
+    placeholders = {span for span in distinct if _is_placeholder(span)}
+    chosen = placeholders.union(
+        [span for span in distinct if span not in placeholders][
+            : MAX_PLACEHOLDERS - len(placeholders)
+        ]
+    )
+    return tuple(span for span in distinct if span in chosen)
 
 
 def _replace(text: str, spans: Iterable[tuple[int, int]], replacements: Mapping[str, str]) -> str:

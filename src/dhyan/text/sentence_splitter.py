@@ -44,7 +44,7 @@ _PERHAPS_INITIALS = frozenset(("आई", "जी"))
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences and the white space around them: gaps[i] comes before sentence i, one ends all."""
+    """Sentences and the white space around them: gaps[i] precedes sentence i, the last gap ends it."""
 
     sentences: tuple[str, ...]
     gaps: tuple[str, ...]

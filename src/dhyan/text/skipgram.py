@@ -1,10 +1,10 @@
-"""Word vectors learned from a corpus: skip-gram with negative sampling (Mikolov et al., 2013).
+"""Skip-gram with negative sampling (Mikolov et al., 2013): word vectors trained on a corpus.
 
-A word's vector v learns to tell the words c that stand near it from words n drawn at random:
+A word's vector v is trained to tell context words c from negatives n, sampled at random:
 log σ(u_c · v) + Σ_n log σ(−u_n · v) is maximised. Negatives are sampled by their counts to the power
 of 3/4; frequent words are subsampled before windows are formed.
-Two things are not the paper's, both for speed: neighbouring pairs share the words drawn at random,
-and many pairs make one step, its size by Adagrad.
+Two deviations from the paper, both for speed: neighbouring pairs share negatives, and updates are
+minibatch Adagrad.
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ from torch.nn import functional
 from dhyan.errors import UserError
 from dhyan.text.word_vectors import WordVectors
 
-BATCH_PAIRS = 4096  # pairs learned from at once
-NEGATIVES_SHARED_BY = 16  # pairs that share the words drawn at random, for speed
+BATCH_PAIRS = 4096  # pairs of a minibatch
+NEGATIVES_SHARED_BY = 16  # pairs that share negatives, for speed
 CHUNK_WORDS = 2**19  # words whose pairs are in memory at once
 EPOCHS = 5
 LEARNING_RATE = 0.1
@@ -61,17 +61,17 @@ def train_skip_gram(
             losses = [model.step(pairs) for pairs in batches]
             done += len(losses)
             if on_progress and losses:
-                on_progress(f"pass {number}, step {done:,}: loss {sum(losses) / len(losses):.3f}")
+                on_progress(f"epoch {number}, step {done:,}: loss {sum(losses) / len(losses):.3f}")
             if done == steps:
                 break
     if not done:
-        raise UserError("no two words of the corpus stand near each other: give longer sentences")
+        raise UserError("the corpus has no two words within the window: give longer sentences")
     return WordVectors(corpus.words, model.inputs.values.numpy(), frozenset())
 
 
 @contextmanager
 def single_thread() -> Iterator[None]:
-    """Steps are too small to be shared out: on a busy machine two threads are slower than one."""
+    """Run the block in one thread: steps are too small to gain from more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -82,7 +82,7 @@ def single_thread() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences as one row of ids, with the number of the sentence each word is in."""
+    """A corpus as one row of word ids, with the sentence index of each word."""
 
     words: tuple[str, ...]
     counts: Int64[Tensor, " V"]
@@ -93,29 +93,30 @@ class Corpus:
     def of(cls, sentences: Iterable[Sequence[str]], min_count: int) -> "Corpus":
         """A corpus without its rare words."""
         sentence_list = list(sentences)
-        counted = Counter(word for sentence in sentence_list for word in sentence)
-        common = [(word, count) for word, count in counted.most_common() if count >= min_count]
-        if len(common) < 2:
+        counts = Counter(word for sentence in sentence_list for word in sentence)
+        frequent = [(word, count) for word, count in counts.most_common() if count >= min_count]
+        if len(frequent) < 2:
             raise UserError(
-                f"of {len(counted):,} words {len(common)} come {min_count} times or more: "
+                f"of {len(counts):,} words {len(frequent)} occur {min_count} times or more: "
                 "give more text, or a smaller min_count"
             )
-        ids_by_word = {word: id for id, (word, _) in enumerate(common)}
-        word_pairs = [
-            [ids_by_word[word] for word in one if word in ids_by_word] for one in sentence_list
+        ids_by_word = {word: id for id, (word, _) in enumerate(frequent)}
+        id_lists = [
+            [ids_by_word[word] for word in sentence if word in ids_by_word]
+            for sentence in sentence_list
         ]
-        lengths = torch.tensor([len(one) for one in word_pairs])
+        lengths = torch.tensor([len(sentence) for sentence in id_lists])
         return cls(
             tuple(ids_by_word),
-            torch.tensor([count for _, count in common]),
-            torch.tensor([id for one in word_pairs for id in one]),
-            torch.arange(len(word_pairs)).repeat_interleave(lengths),
+            torch.tensor([count for _, count in frequent]),
+            torch.tensor([id for sentence in id_lists for id in sentence]),
+            torch.arange(len(id_lists)).repeat_interleave(lengths),
         )
 
     def batches(
         self, window: int, subsample: float, rng: torch.Generator
     ) -> Iterator[Int64[Tensor, "B 2"]]:
-        """One pass: all pairs of a word and one near it, shuffled within long stretches."""
+        """One epoch of (word, context) pairs, shuffled within chunks."""
         share = self.counts / self.counts.sum()
         keep_prob = (subsample / share).sqrt()
         for start in range(0, len(self.ids), CHUNK_WORDS):
@@ -123,8 +124,8 @@ class Corpus:
                 self.ids[start : start + CHUNK_WORDS],
                 self.sentence[start : start + CHUNK_WORDS],
             )
-            kept_mask = torch.rand(len(ids), generator=rng) < keep_prob[ids]
-            word_pairs = pairs(ids[kept_mask], sentence[kept_mask], window, rng)
+            keep_mask = torch.rand(len(ids), generator=rng) < keep_prob[ids]
+            word_pairs = pairs(ids[keep_mask], sentence[keep_mask], window, rng)
             if len(word_pairs):
                 yield from word_pairs[torch.randperm(len(word_pairs), generator=rng)].split(
                     BATCH_PAIRS
@@ -135,25 +136,25 @@ def pairs(
     ids: Int64[Tensor, " N"], sentence: Int64[Tensor, " N"], window: int, rng: torch.Generator
 ) -> Int64[Tensor, "P 2"]:
     """Each word with its neighbours in the sentence; the window is sampled from 1 to `window`."""
-    reach = torch.randint(1, window + 1, (len(ids),), generator=rng)
+    windows = torch.randint(1, window + 1, (len(ids),), generator=rng)
     word_pairs = [ids.new_empty(0, 2)]
-    for apart in range(1, min(window, len(ids) - 1) + 1):
-        both = torch.stack((ids[:-apart], ids[apart:]), 1)
-        together = sentence[:-apart] == sentence[apart:]
-        word_pairs.append(both[together & (reach[:-apart] >= apart)])
-        word_pairs.append(both[together & (reach[apart:] >= apart)].flip(1))
+    for distance in range(1, min(window, len(ids) - 1) + 1):
+        candidates = torch.stack((ids[:-distance], ids[distance:]), 1)
+        same_sentence = sentence[:-distance] == sentence[distance:]
+        word_pairs.append(candidates[same_sentence & (windows[:-distance] >= distance)])
+        word_pairs.append(candidates[same_sentence & (windows[distance:] >= distance)].flip(1))
     return torch.cat(word_pairs)
 
 
 @dataclass(frozen=True)
 class EmbeddingTable:
-    """A vector for each word and its squared gradients, summed (Adagrad: Duchi et al., 2011)."""
+    """Embeddings with their summed squared gradients (Adagrad: Duchi et al., 2011)."""
 
     values: Float32[Tensor, "V D"]
     squares: Float32[Tensor, "V D"]
 
     def descend(self, ids: Int64[Tensor, " N"], gradients: Float32[Tensor, "N D"]) -> None:
-        """Move only the rows that have a gradient; one that comes several times adds them up."""
+        """An Adagrad step on these rows; gradients of a repeated row add up."""
         rows, which = ids.unique(return_inverse=True)
         total = gradients.new_zeros(len(rows), gradients.shape[1]).index_add_(0, which, gradients)
         squares = self.squares[rows] + total.square()
@@ -163,7 +164,7 @@ class EmbeddingTable:
 
 @dataclass(frozen=True)
 class SkipGram:
-    """The vectors v of words that look (`inputs`) and u of words that are looked at (`outputs`)."""
+    """The skip-gram model: input vectors v of words, output vectors u of context words."""
 
     inputs: EmbeddingTable
     outputs: EmbeddingTable
@@ -187,7 +188,7 @@ class SkipGram:
         )
 
     def step(self, near: Int64[Tensor, "B 2"]) -> float:
-        """Learn from pairs, the derivatives written out; their mean loss."""
+        """A gradient step on a minibatch of pairs; returns the mean loss."""
         word, context = near.unbind(1)
         share = 1 if len(near) % NEGATIVES_SHARED_BY else NEGATIVES_SHARED_BY
         random = self._random(len(near) // share)

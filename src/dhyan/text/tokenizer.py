@@ -60,10 +60,10 @@ class Tokenizer:
         """Train a vocabulary of at most `size` pieces, special tokens and bytes included."""
         if kind not in KINDS:
             raise UserError(f"no tokenizer is called {kind!r}: choose one of {', '.join(KINDS)}")
-        least = 1 + len(FIXED_TOKENS if kind in ("bpe", "unigram") else NAMES)
-        if size < least:
+        min_size = 1 + len(FIXED_TOKENS if kind in ("bpe", "unigram") else NAMES)
+        if size < min_size:
             raise UserError(
-                f"size {size} is too small a vocabulary for {kind}: give at least {least}"
+                f"size {size} is too small a vocabulary for {kind}: give at least {min_size}"
             )
         if size > MAX_PIECES:
             raise UserError(f"size {size} is too large a vocabulary: give at most {MAX_PIECES}")
@@ -91,7 +91,7 @@ class Tokenizer:
         try:
             return cls(Backend.from_str(text))
         except Exception as error:  # the library raises no narrower one
-            raise UserError(f"this is not a whole tokenizer: {error}") from error
+            raise UserError(f"not a valid tokenizer: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
@@ -115,7 +115,7 @@ class Tokenizer:
 
     @property
     def kind(self) -> str:
-        """The kind of tokenizer: words, characters, bpe or unigram."""
+        """The kind: words, characters, bpe or unigram."""
         subwords = {models.BPE: "bpe", models.Unigram: "unigram"}
         return subwords.get(type(self._backend.model)) or (
             "words" if self._word_level else "characters"
@@ -167,7 +167,7 @@ class Tokenizer:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """The ids of many texts at once."""
+        """The token ids of many texts at once."""
         normalized = [normalize(text) for text in texts]
         return [encoding.ids for encoding in self._backend.encode_batch_fast(normalized)]
 
@@ -200,22 +200,22 @@ class Tokenizer:
     def words(self, ids: Sequence[int], text: str = "") -> list[Word]:
         """Group ids into words and punctuation; every special token is a word of its own.
 
-        Unknown ones are spelled as they stand in the text the ids come from, if it is given.
+        Unknown tokens are spelled as in `text`, if the ids come from one.
         """
         unknown = self._unknown(ids, text)
         spelled = [unknown.get(at, piece) for at, piece in enumerate(self._spelled(ids))]
-        cut = enumerate(WORD_SPLIT.pre_tokenize_str("".join(spelled)))
-        owner = [number for number, (characters, _) in cut for _ in characters]
-        begin = list(accumulate(map(len, spelled), initial=0))
+        words_and_spans = enumerate(WORD_SPLIT.pre_tokenize_str("".join(spelled)))
+        word_numbers = [number for number, (characters, _) in words_and_spans for _ in characters]
+        starts = list(accumulate(map(len, spelled), initial=0))
         words = []
-        for _, run in groupby(range(len(ids)), key=lambda position: owner[begin[position]]):
+        for _, run in groupby(range(len(ids)), key=lambda position: word_numbers[starts[position]]):
             positions = list(run)
             first, last = positions[0], positions[-1] + 1
-            named = [
+            texts = [
                 NAMES[ids[at]] if ids[at] < len(NAMES) and at not in unknown else spelled[at]
                 for at in positions
             ]
-            words.append(Word("".join(named).removeprefix(WORD_MARK) or WORD_MARK, first, last))
+            words.append(Word("".join(texts).removeprefix(WORD_MARK) or WORD_MARK, first, last))
         return words
 
     def _label(self, id: int) -> str:

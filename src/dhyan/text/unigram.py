@@ -12,11 +12,11 @@ from dhyan.special_tokens import NAMES, UNK
 from dhyan.text.vocabulary import FIXED_TOKENS, by_frequency, frequent_characters, new_characters
 
 MAX_PIECE_LENGTH = 16
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 
 
 def train_unigram(counts: Mapping[str, int], room: int) -> models.Unigram:
-    """Kudo (2018) with hard EM: counts are of the best segmentation of each word, so they are integers.
+    """Unigram training (Kudo, 2018) with hard EM: counts of the best segmentations are integers.
 
     The trainer of the library sums expected counts in an order that changes from run to run.
     """
@@ -27,7 +27,7 @@ def train_unigram(counts: Mapping[str, int], room: int) -> models.Unigram:
 
 
 def extend_unigram(backend: Backend, counts: Mapping[str, int], room: int) -> models.Unigram:
-    """Add pieces with their scores; the old ones keep theirs.
+    """Extend a unigram model: pieces with their scores; the old ones keep theirs.
 
     New characters take at most half of `room`.
     """
@@ -40,28 +40,29 @@ def extend_unigram(backend: Backend, counts: Mapping[str, int], room: int) -> mo
 def _train(
     counts: Mapping[str, int], characters: list[str], room: int, fixed_scores: Mapping[str, float]
 ) -> dict[str, float]:
-    """Scores of the characters and of as many longer pieces as fit beside those of `fixed_scores`."""
-    words = {word: counts[word] for word in by_frequency(counts)[:MOST_WORDS]}
-    used = _substrings(words)
-    spelt = {*characters, *fixed_scores}
-    often = {
+    """Scores of the characters and of as many longer pieces as fit; `fixed_scores` stay."""
+    words = {word: counts[word] for word in by_frequency(counts)[:MAX_WORDS]}
+    piece_counts = _substrings(words)
+    alphabet = {*characters, *fixed_scores}
+    candidates = {
         part: n
-        for part, n in used.items()
-        if n > len(part) > 1 and part not in fixed_scores and spelt.issuperset(part)
+        for part, n in piece_counts.items()
+        if n > len(part) > 1 and part not in fixed_scores and alphabet.issuperset(part)
     }
-    longer = by_frequency(often)[: 4 * room]
+    pieces = by_frequency(candidates)[: 4 * room]
     while True:
-        scores = {**_log_probs(used, [*fixed_scores, *characters, *longer]), **fixed_scores}
-        used = _piece_counts(words, scores)
-        longer = [piece for piece in longer if used[piece]]
-        if len(characters) + len(longer) <= room:
+        scores = {**_log_probs(piece_counts, [*fixed_scores, *characters, *pieces]), **fixed_scores}
+        piece_counts = _piece_counts(words, scores)
+        pieces = [piece for piece in pieces if piece_counts[piece]]
+        if len(characters) + len(pieces) <= room:
             break
         loss = {
-            piece: used[piece] * (scores[piece] - _score_without(piece, scores)) for piece in longer
+            piece: piece_counts[piece] * (scores[piece] - _score_without(piece, scores))
+            for piece in pieces
         }
-        longer = by_frequency(loss)[: max(room - len(characters), len(longer) * 3 // 4)]
-    scores = _log_probs(used, [*fixed_scores, *characters, *longer])
-    return {piece: scores[piece] for piece in (*characters, *longer)}
+        pieces = by_frequency(loss)[: max(room - len(characters), len(pieces) * 3 // 4)]
+    scores = _log_probs(piece_counts, [*fixed_scores, *characters, *pieces])
+    return {piece: scores[piece] for piece in (*characters, *pieces)}
 
 
 def _model(pieces: list[tuple[str, float]]) -> models.Unigram:

@@ -1,4 +1,4 @@
-"""Ambiguous words in disambiguating contexts: the bank of money, or of the river."""
+"""Ambiguous words in disambiguating contexts: the bank that lends money, or of a river."""
 
 from typing import NamedTuple
 from zlib import crc32
@@ -100,8 +100,8 @@ def _make_check(word: str, sense: Sense, hindi_words: str) -> TranslationCheck:
     return TranslationCheck("context", word, (hindi_words,), tuple(sorted(others - own_forms)))
 
 
-class Framed(NamedTuple):
-    """Someone and the word, before anything decides what it means; `said` is the word in Hindi."""
+class FrameClause(NamedTuple):
+    """The clause with the ambiguous word, before its cue; `hindi_words` is the word in Hindi."""
 
     english: list[Word]
     hindi: list[Word]
@@ -109,7 +109,7 @@ class Framed(NamedTuple):
     hindi_words: str
 
 
-def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> Framed:
+def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> FrameClause:
     noun, word = sense.noun, builder.add_node(node)
     doer = name_phrase(builder, node, "ने" if frame.ergative else "")
     marker = frame.marker
@@ -136,13 +136,13 @@ def _frame(builder: SentenceBuilder, sense: Sense, frame: Frame, node: int) -> F
     if frame.ergative:
         form = F if frame.before else M if marker else form_of(feminine=noun.feminine, plural=False)
     hindi.append((hindi_verb(frame.hindi).perfective[form], node, True))
-    return Framed(english, hindi, doer.form == F, " ".join(hindi_words))
+    return FrameClause(english, hindi, doer.form == F, " ".join(hindi_words))
 
 
 def _cue(
     builder: SentenceBuilder, cue: Cue, link: str, parent: int, *, feminine: bool, same: bool
 ) -> tuple[list[Word], list[Word]]:
-    """What the same person did or wanted to do, which decides.
+    """The disambiguating action: what the same person did or wanted to do.
 
     Hindi names him again if his case is not the `same`.
     """

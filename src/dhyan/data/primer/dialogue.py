@@ -9,7 +9,7 @@ from dhyan.data.primer.sentences import answering
 from dhyan.data.primer.verb_groups import Modality, Tense
 
 # Forms of address: the words, the pronoun (आप or तुम), and whether feminine.
-ADDRESSED = (
+FORMS_OF_ADDRESS = (
     ("Sir", "सर", "you, sir", False),
     ("Madam", "मैडम", "you, sir", True),
     ("Mother", "माँ", "you, sir", True),
@@ -49,17 +49,17 @@ def dialogue_sentence(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """A sentence of a dialogue in both languages, and other correct Hindi translations."""
     dice = builder.random()
     if dice < 0.35:
-        return quoted(builder, size)
+        return direct_speech(builder, size)
     if dice < 0.65:
-        return addressed(builder, size)
-    return requested(builder, size) if dice < 0.9 else open_speaker(builder, size)
+        return direct_address(builder, size)
+    return request(builder, size) if dice < 0.9 else unknown_speaker(builder, size)
 
 
-def quoted(builder: SentenceBuilder, size: int) -> DialogueSentence:
+def direct_speech(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Direct speech: Sita said, “I am going”; her name decides for जा रही हूँ."""
     node = builder.add_node()
     speaker = name_phrase(builder, node, "ने")
-    clause = _of_person(builder, size - 4, "I", feminine=speaker.pronoun == "she", parent=node)
+    clause = _statement_by(builder, size - 4, "I", feminine=speaker.pronoun == "she", parent=node)
     english = [
         *speaker.english,
         ("said", node, True),
@@ -81,11 +81,11 @@ def quoted(builder: SentenceBuilder, size: int) -> DialogueSentence:
     )
 
 
-def addressed(builder: SentenceBuilder, size: int) -> DialogueSentence:
+def direct_address(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """Direct address: Mother, are you going? The addressee decides on आप or तुम, and the gender."""
     english, hindi, key, feminine = _listener(builder)
     if builder.flip(0.4):
-        clause = _of_person(builder, size - 2, key, feminine=feminine, parent=ROOT)
+        clause = _statement_by(builder, size - 2, key, feminine=feminine, parent=ROOT)
         ends = (".", "।")
     else:
         clause = _question_to(builder, size - 2, key, feminine=feminine)
@@ -101,39 +101,46 @@ def addressed(builder: SentenceBuilder, size: int) -> DialogueSentence:
 
 def _listener(builder: SentenceBuilder) -> tuple[str, str, str, bool]:
     if builder.flip(0.5):
-        return builder.choose(ADDRESSED)
+        return builder.choose(FORMS_OF_ADDRESS)
     name = builder.sample_new(read_lexicon().names)
     return name.english, name.hindi, "you", name.gender == "f"
 
 
-def _of_person(
+def _statement_by(
     builder: SentenceBuilder, size: int, key: str, *, feminine: bool, parent: int
 ) -> Clause:
-    verb = _personal(builder)
+    verb = _sample_human_verb(builder)
     modality = Modality.PLAIN if verb.befalls else builder.choose(MODES)
     tense = builder.choose(TENSES)
     negated = modality != Modality.HAS_TO and builder.flip(0.15)
     return action_clause(
-        builder, tense, size - 5, parent=parent, verb=verb, subject=_pronoun(key, feminine=feminine),
-        modality=modality, negated=negated, fronts=False,
-    )  # fmt: skip
+        builder,
+        tense,
+        size - 5,
+        parent=parent,
+        verb=verb,
+        subject=_pronoun_subject(key, feminine=feminine),
+        modality=modality,
+        negated=negated,
+        fronts=False,
+    )
 
 
 def _question_to(builder: SentenceBuilder, size: int, key: str, *, feminine: bool) -> Clause:
-    question, verb = builder.choose(QUESTIONS), _personal(builder)
+    question, verb = builder.choose(QUESTIONS), _sample_human_verb(builder)
     while verb not in answering(question):
-        verb = _personal(builder)
-    subject = _pronoun(key, feminine=feminine)
+        verb = _sample_human_verb(builder)
+    subject = _pronoun_subject(key, feminine=feminine)
     return action_clause(
         builder, builder.choose(TENSES), size - 5, verb=verb, subject=subject, question=question
     )
 
 
-def _personal(builder: SentenceBuilder) -> Verb:
+def _sample_human_verb(builder: SentenceBuilder) -> Verb:
     return builder.sample(human_verbs())
 
 
-def _pronoun(key: str, *, feminine: bool) -> Subject:
+def _pronoun_subject(key: str, *, feminine: bool) -> Subject:
     """A pronoun as a subject: I or you."""
 
     def subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
@@ -142,16 +149,16 @@ def _pronoun(key: str, *, feminine: bool) -> Subject:
     return subject
 
 
-def requested(builder: SentenceBuilder, size: int) -> DialogueSentence:
+def request(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """A request: Open the door. Addressee or please decide on खोलो or खोलिए, else both are right."""
-    verb = _personal(builder)
+    verb = _sample_human_verb(builder)
     while verb.befalls or verb.recipient_nouns or not (verb.object_nouns or verb.to):
-        verb = _personal(builder)
+        verb = _sample_human_verb(builder)
     dice = builder.random()
     polite = dice < 0.35
     node = builder.add_node()
     negated = builder.flip(0.25)
-    english, hindi = _request(builder, verb, node, size, negated=negated)
+    english, hindi = _request_words(builder, verb, node, size, negated=negated)
     form = verb.hindi.imperative
     ends = [punctuation("।")]
 
@@ -163,18 +170,18 @@ def requested(builder: SentenceBuilder, size: int) -> DialogueSentence:
         first: Word = ("कृपया", please, True)
         return [("please", please, True), *english, punctuation(".")], [first, *ending(1)], ()
     if dice < 0.8:
-        name, called, key, _ = _listener(builder)
-        whom = builder.add_node(node)
-        words: list[Word] = [(word, whom, True) for word in called.split()]
+        name, hindi_name, key, _ = _listener(builder)
+        vocative = builder.add_node(node)
+        words: list[Word] = [(word, vocative, True) for word in hindi_name.split()]
         return (
-            [(name, whom, True), punctuation(","), *english, punctuation(".")],
+            [(name, vocative, True), punctuation(","), *english, punctuation(".")],
             [*words, punctuation(","), *ending(key == "you, sir")],
             (),
         )
     return [*english, punctuation(".")], ending(0), (join_words(ending(1)),)
 
 
-def _request(
+def _request_words(
     builder: SentenceBuilder, verb: Verb, node: int, size: int, *, negated: bool
 ) -> tuple[list[Word], list[Word]]:
     """The words of a request, up to the Hindi verb itself."""
@@ -206,13 +213,13 @@ def _there(builder: SentenceBuilder, verb: Verb, node: int) -> Phrase:
     return Phrase([(english, goal, True)], [(hindi, goal, True)], node=goal)
 
 
-def open_speaker(builder: SentenceBuilder, size: int) -> DialogueSentence:
+def unknown_speaker(builder: SentenceBuilder, size: int) -> DialogueSentence:
     """A speaker of unknown gender: I am going, जा रहा हूँ or जा रही हूँ."""
     state = builder.source.getstate()
-    clause = _of_person(builder, size, "I", feminine=False, parent=ROOT)
+    clause = _statement_by(builder, size, "I", feminine=False, parent=ROOT)
     english, hindi = [*clause.english, punctuation(".")], [*clause.hindi, punctuation("।")]
     builder.source.setstate(state)
     builder.clear()
-    other = _of_person(builder, size, "I", feminine=True, parent=ROOT)
+    other = _statement_by(builder, size, "I", feminine=True, parent=ROOT)
     text = join_words([*other.hindi, punctuation("।")])
     return english, hindi, () if text == join_words(hindi) else (text,)

@@ -33,7 +33,7 @@ PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A line: slot fillers, both sentences, the words of right and of wrong translations."""
+    """A template: slots, both sentences, and the words of right and wrong translations."""
 
     kind: str
     about: str
@@ -46,7 +46,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What stands in a slot."""
+    """The words that fill a slot."""
 
     english: tuple[Word, ...]
     hindi: tuple[Word, ...]
@@ -55,7 +55,7 @@ class Filling:
     node: int
 
     def text(self, mark: str, *, side: int) -> tuple[Word, ...]:
-        """Its words on one side, in the form that a marker asks for: oblique or genitive."""
+        """The words of one side, in the form that a mark asks for: oblique or genitive."""
         if side:
             return self.oblique if mark else self.hindi
         if not mark:
@@ -66,7 +66,7 @@ class Filling:
 
 @cache
 def templates(kind: str = "") -> tuple[Template, ...]:
-    """The sentences of one kind, or all."""
+    """The templates of a kind, or all."""
     parsed, current_kind, about = [], "", ""
     for number, raw in enumerate(read_lines(TEMPLATES), 1):
         line = raw.partition("#")[0].strip()
@@ -96,7 +96,7 @@ def _list(text: str) -> tuple[str, ...]:
 
 
 def sample_template(builder: SentenceBuilder, kind: str = "") -> SentencePair:
-    """One of them with its slots filled."""
+    """A random template with its slots filled."""
     return fill_template(builder, builder.choose(templates(kind)))
 
 
@@ -143,7 +143,7 @@ def _words(
 
 
 def _fill_slot(builder: SentenceBuilder, kind: str, parent: int) -> Filling:
-    """A name, a time, a place, or a noun of a domain or one of those named."""
+    """A filling: a name, a time, a place, or a noun of a domain or of a list."""
     lexicon = read_lexicon()
     if kind in ("name", "man", "woman"):
         name = builder.sample_new(lexicon.names)

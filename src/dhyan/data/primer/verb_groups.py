@@ -113,7 +113,7 @@ def verb_group(
     agrees_with: Agreement,
     question_words: list[Word],
 ) -> VerbGroup:
-    """The verb in both languages; Hindi puts what is `asked`, where or why, right before it."""
+    """The verb in both languages; Hindi puts question words right before it."""
     if plan.modality != Modality.PLAIN:
         return _with_mode(builder, plan, node, agrees_with, question_words)
     helper = builder.add_node(node)
