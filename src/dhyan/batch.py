@@ -1,4 +1,4 @@
-"""Padded token ids, and the pair of them a model learns from."""
+"""Batches: padded token ids of one side, and of source with target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from dhyan.special_tokens import PAD
 
 @dataclass(frozen=True)
 class Tokens:
-    """Sentences as rows of ids, padded on the right; `mask` is True where a real token stands."""
+    """Token ids of sentences, padded on the right; `mask` is True for tokens, False for padding."""
 
     ids: Int[Tensor, "B S"]
     mask: Bool[Tensor, "B S"]
 
     @classmethod
     def pad(cls, sentences: Sequence[Sequence[int]]) -> "Tokens":
-        """Stack sentences of different lengths."""
+        """Pad sentences of different lengths into one batch."""
         length = max(map(len, sentences))
         ids = torch.tensor([[*row, *[PAD] * (length - len(row))] for row in sentences])
         lengths = torch.tensor([len(row) for row in sentences])
@@ -27,20 +27,20 @@ class Tokens:
 
     @property
     def lengths(self) -> Int[Tensor, " B"]:
-        """How many real tokens each row holds."""
+        """The number of tokens of each row, without padding."""
         return self.mask.sum(dim=1)
 
     @property
     def count(self) -> int:
-        """How many real tokens there are in all."""
+        """The number of tokens of the batch, without padding."""
         return int(self.mask.sum())
 
     def select(self, rows: Int[Tensor, " R"]) -> "Tokens":
-        """Other rows: repeated, dropped or reordered."""
+        """These rows; they may be repeated, dropped or reordered."""
         return Tokens(self.ids[rows], self.mask[rows])
 
     def backwards(self) -> "Tokens":
-        """Every sentence from its last real token to its first; the padding stays on the right."""
+        """Every sentence reversed; the padding stays on the right."""
         return Tokens(self.ids.gather(1, reversed_positions(self.mask)), self.mask)
 
     def to(self, device: torch.device | str) -> "Tokens":
@@ -57,7 +57,7 @@ class Tokens:
 
 
 def reversed_positions(mask: Bool[Tensor, "B S"]) -> Int[Tensor, "B S"]:
-    """For each position, the one that replaces it when the real part of every row is reversed."""
+    """Indices that reverse each row without its padding."""
     positions = torch.arange(mask.shape[1], device=mask.device)
     last = mask.sum(dim=1, keepdim=True) - 1
     return torch.where(mask, last - positions, positions)
@@ -72,12 +72,12 @@ class Batch:
 
     @property
     def inputs(self) -> Tokens:
-        """What the decoder is told: everything but the last token."""
+        """The decoder's input under teacher forcing: the target without its last token."""
         return self.target[:-1]
 
     @property
     def labels(self) -> Tokens:
-        """What the decoder should say: everything but the first."""
+        """The labels: the target without its first token."""
         return self.target[1:]
 
     def to(self, device: torch.device | str) -> "Batch":

@@ -1,11 +1,11 @@
-"""Errors a person can correct."""
+"""User errors: mistakes in input, options or files that the user can correct."""
 
 from collections.abc import Callable
 from string import Formatter
 
 
 class UserError(ValueError):
-    """A mistake of the user; the message names the place, what was found, and what to do."""
+    """An error that the user can correct: the message says where, what was found, what to do."""
 
     @property
     def problems(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The four ids every vocabulary begins with."""
+"""Special tokens: the first four ids of every vocabulary."""
 
 PAD, BOS, EOS, UNK = range(4)
 NAMES = ("<pad>", "<s>", "</s>", "<unk>")

@@ -119,7 +119,7 @@ def test_epochs_are_reported_and_steps_are_limited(monkeypatch):
     monkeypatch.setattr(skipgram, "BATCH_PAIRS", 100)
     train_skip_gram(talk(60), width=8, subsample=1.0, steps=3, on_progress=heard.append)
     assert len(heard) == 1
-    assert heard[0].startswith("pass 1, step 3: loss ")
+    assert heard[0].startswith("epoch 1, step 3: loss ")
     heard.clear()
     train_skip_gram(talk(60), width=8, on_progress=heard.append)
     assert len(heard) == skipgram.EPOCHS
@@ -131,9 +131,9 @@ def test_epochs_are_reported_and_steps_are_limited(monkeypatch):
         (
             [["a", "b"]],
             {},
-            "of 2 words 0 come 5 times or more: give more text, or a smaller min_count",
+            "of 2 words 0 occur 5 times or more: give more text, or a smaller min_count",
         ),
-        ([["a"], ["b"]] * 9, {}, "no two words of the corpus stand near each other"),
+        ([["a"], ["b"]] * 9, {}, "no two words within the window"),
         ([["a", "b"]] * 9, {"width": 0}, "width is 0; give a whole number from 1 on"),
         ([["a", "b"]] * 9, {"steps": 0}, "steps is 0; give a whole number from 1 on"),
     ],

@@ -116,11 +116,11 @@ def test_bytes_that_are_no_text_disturb_nobody(tmp_path):
 
 
 DAMAGED = [
-    ("a.txt", b"river 1 2\nsea 1\n", r"a.txt:2: 1 numbers where 2 are due"),
-    ("a.txt", b"river 1 2\nsea 1.5 2.5 3.5\n", r"a.txt:2: 3 numbers where 2 are due"),
+    ("a.txt", b"river 1 2\nsea 1\n", r"a.txt:2: 1 numbers, expected 2"),
+    ("a.txt", b"river 1 2\nsea 1.5 2.5 3.5\n", r"a.txt:2: 3 numbers, expected 2"),
     ("a.txt", b"river 1 2\nsea 1 x\n", r"a.txt:2: .*'x'"),
     ("a.txt", b"river 1 2\nsea 1 nan\n", r"a.txt:2: .*not finite"),
-    ("a.txt", b"river 1 2\n\nsea 1 2\n", r"a.txt:2: 0 numbers where 2 are due"),
+    ("a.txt", b"river 1 2\n\nsea 1 2\n", r"a.txt:2: 0 numbers, expected 2"),
     ("a.txt", b"", r"a.txt: holds no vectors"),
     ("a.txt", b"river\n", r"a.txt:1: ends in no number.*\.bin"),
     ("a.txt", b"river 1 x\n", r"a.txt:1: ends in no number"),

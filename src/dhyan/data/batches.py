@@ -1,4 +1,4 @@
-"""Batches of similar lengths, as a pure function of how many examples came before."""
+"""Batches of examples of similar length, as a pure function of a position."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -32,7 +32,7 @@ class LengthStatistics:
 
 @dataclass(frozen=True)
 class CorpusStatistics:
-    """A corpus at a glance; `report` holds its errors and dropped pairs.
+    """Statistics of a corpus; `report` holds its errors and dropped pairs.
 
     `unknown_…` is the share of the words in every tenth pair that no other pair has: an estimate
     of the out-of-vocabulary rate of a model trained on the rest.
@@ -56,7 +56,7 @@ class CorpusStatistics:
 def corpus_statistics(
     pairs: Iterable[Pair], report: ReadReport, *, languages: tuple[str, str] = ("", "")
 ) -> CorpusStatistics:
-    """One pass over a corpus; read it with the same report, a tolerant one to see every error.
+    """The statistics of a corpus, in one pass; read it with the same report, tolerant of errors.
 
     The languages tell which scripts to expect, where they are known. Memory grows by three
     integers a pair, and by the vocabulary.

@@ -1,4 +1,4 @@
-"""From sentence pairs to vocabularies, and to token ids."""
+"""Encoding: sentence pairs to vocabularies, and to token ids."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ class WeightedPairs:
 
 
 def mask_placeholders(pairs: Iterable[Pair], kinds: Sequence[str]) -> Iterator[Pair]:
-    """The pairs with placeholders for URLs, numbers and whatever else passes the model by."""
+    """The pairs with placeholders for URLs, numbers and other spans that are copied."""
     for pair in pairs:
         if kinds:
             source, target = mask_pair(pair.source, pair.target, kinds)

@@ -1,4 +1,4 @@
-"""Mixture of corpora: how often each comes in an epoch."""
+"""Mixture of corpora: how many times an epoch repeats each."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -13,7 +13,7 @@ CYCLE_KEY = (0, 0)  # makes the key differ from those of the epochs
 
 @dataclass(frozen=True)
 class Mixture:
-    """Corpora that lie end to end, each with its weight: how often its pairs come in an epoch.
+    """Concatenated corpora, each with its weight: how many times an epoch repeats its pairs.
 
     With weight 2.3 every pair comes twice, and three tenths of the pairs once more. Each epoch
     takes the next three tenths of a keyed cycle of all pairs, so that after any number of epochs

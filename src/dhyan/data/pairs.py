@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from dhyan.errors import UserError
 
-MAX_LOCATIONS, MAX_ERRORS = 3, 50  # how many of each a report remembers
+MAX_LOCATIONS, MAX_ERRORS = 3, 50  # stored in a report
 
 Side = Literal["source", "target"]
 
@@ -28,7 +28,7 @@ class Occurrences:
     locations: list[str] = field(default_factory=list)
 
     def add(self, location: str) -> None:
-        """Count one more, and remember its location if it is among the first."""
+        """Count an occurrence, and store its location if it is among the first."""
         self.count += 1
         if len(self.locations) < MAX_LOCATIONS:
             self.locations.append(location)

@@ -32,7 +32,7 @@ LARGEST_TANH = 2_000_000  # numbers; the tanh layer of longer sentences is left 
 
 @dataclass(frozen=True)
 class Layer:
-    """W x + b; some have no b."""
+    """A linear layer: W x + b; the bias may be absent."""
 
     weight: Float[Tensor, "O I"]
     bias: Float[Tensor, " O"] | None

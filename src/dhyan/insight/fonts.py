@@ -79,11 +79,11 @@ class Font:
 
     @property
     def middle(self) -> float:
-        """From the baseline to half the height of a letter, to centre a line of text vertically."""
+        """The offset of the baseline that centres a line of text vertically."""
         return 0.34 * self.size
 
     def style(self, colour: str, *, ha: str = "left", rotation: int = 0) -> dict[str, Any]:
-        """How matplotlib sets a text on its baseline; a dollar is a dollar, not a formula."""
+        """Matplotlib options of a text on its baseline; a dollar sign starts no formula."""
         line = {"va": "baseline", "ha": ha, "rotation": rotation, "rotation_mode": "anchor"}
         face = {"family": self.families, "size": self.size, "color": colour}
         return {**face, **line, "parse_math": False}

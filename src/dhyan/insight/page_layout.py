@@ -49,18 +49,18 @@ class Canvas:
         ha: str = "left",
         turn: int = 0,
     ) -> None:
-        """A text on its baseline."""
+        """Draw a text on its baseline."""
         style = font.style(colour, ha=ha, rotation=turn)
         self.axes.text(x + MARGIN, y + MARGIN, text, **style)
 
     def plot(self, xs: Sequence[float], ys: Sequence[float], **style: Any) -> None:
-        """A line, or markers."""
+        """Draw a line, or markers."""
         self.axes.plot([x + MARGIN for x in xs], [y + MARGIN for y in ys], **style)
 
     def cells(
         self, x: float, y: float, wide: float, high: float, colours: Sequence[Sequence[str]]
     ) -> None:
-        """Coloured cells with hairlines between them."""
+        """Draw coloured cells with hairlines between them."""
         for row, line in enumerate(colours):
             for column, colour in enumerate(line):
                 corner = (x + MARGIN + column * wide, y + MARGIN + row * high)
@@ -69,7 +69,7 @@ class Canvas:
                 self.axes.add_patch(box)
 
     def inset(self, x: float, y: float, wide: float, high: float) -> Axes:
-        """A frame for a chart."""
+        """Draw a frame for a chart."""
         left, top = x + MARGIN, y + MARGIN
         share = (left / self.wide, 1 - (top + high) / self.high, wide / self.wide, high / self.high)
         return self.figure.add_axes(share)

@@ -49,13 +49,13 @@ def _heading(attention: AttentionMap) -> str:
 
 
 def _even(columns: int, most: int) -> int:
-    """Columns to a block, so that no block is left with a few."""
+    """The number of columns per block, balanced over the blocks."""
     blocks = max(1, math.ceil(columns / most))
     return max(1, math.ceil(columns / blocks))
 
 
 def _stair(words: Sequence[str], width: int, *, faint: Style) -> Iterator[Text]:
-    """Each word on a line of its own, with a thread from it down to its column."""
+    """The column labels: each word on its own line, with a vertical line down to its column."""
     for column, word in enumerate(words):
         yield Text.assemble(
             ("  │ " * column, faint), "  ", shorten(word, width - CELL * column - 2, _width)
@@ -78,7 +78,7 @@ def _style(weight: float) -> Style:
 
 
 def _clean(word: str) -> str:
-    """The word without control characters, and a circle for a vowel sign to hold on to."""
+    """The word without control characters; a leading vowel sign gets a dotted circle."""
     clean = "".join(letter for letter in word if unicodedata.category(letter) != "Cc")
     return "◌" + clean if unicodedata.category(clean[:1] or " ")[0] == "M" else clean
 

@@ -89,7 +89,7 @@ class Trace:
 
     @classmethod
     def from_json(cls, text: str) -> "Trace":
-        """Read what `to_json` wrote."""
+        """A trace from the JSON of `to_json`."""
         try:
             parts = json.loads(text)
         except ValueError as error:
@@ -130,7 +130,7 @@ class Trace:
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook displays: the last cross-attention, as `dhyan show` draws it."""
+        """Notebook display: the last cross-attention, as `dhyan show` draws it."""
         from dhyan.insight.heatmap import draw_bytes, heatmap
 
         bundle = {"text/plain": f"{self.text} → {self.translation}"}

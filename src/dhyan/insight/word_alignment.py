@@ -22,7 +22,7 @@ from dhyan.text.vocabulary import BYTE_TOKENS, WORD_MARK
 
 Pairs = list[tuple[int, int]]
 DecoderStep = Literal["emits", "reads"]
-"""Whether a word's weights are those of the step that outputs it, or of the next, which reads it."""
+"""The step of a word's weights: the one that outputs it, or the next, which has it as input."""
 DECODER_STEPS: tuple[DecoderStep, ...] = ("emits", "reads")
 
 

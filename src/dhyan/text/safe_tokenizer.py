@@ -51,7 +51,7 @@ def count_pieces(text: str) -> int:
     pieces = model.pop("vocab", None)
     merges = model.pop("merges", []) if model["type"] == "BPE" else []
     if not any(_matches_template(table, ours) for ours in templates):
-        raise _unsupported("its normalizer, pre-tokenizer or decoder is another")
+        raise _unsupported("its normalizer, pre-tokenizer, decoder or model settings differ")
     vocabulary = _by_id(pieces) if model["type"] in BY_ID else _by_score(pieces)
     if len(vocabulary) > MAX_PIECES:
         raise UserError(
@@ -93,7 +93,7 @@ def _templates() -> dict[str, list[dict[str, Any]]]:
 
 
 def _matches_template(content: Any, ours: Any) -> bool:
-    """Whether JSON equals a template; fields with empty values, unknown to older versions, may be absent."""
+    """Whether JSON equals a template; empty fields, unknown to older versions, may be absent."""
     if isinstance(ours, dict) and isinstance(content, dict):
         omitted = (value for key, value in ours.items() if key not in content)
         matches = (
