@@ -7,7 +7,7 @@ import pytest
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.splits import generate_sentences
 from dhyan.data.primer.vocabulary_subsets import (
-    FEWEST,
+    MIN_WORDS,
     ambiguous_words,
     core_choices,
     core_words,
@@ -42,7 +42,7 @@ def test_verbs_of_a_small_core_still_have_many_objects_in_it():
 def test_a_list_too_small_for_its_core_keeps_its_first_words():
     for verb in read_lexicon().verbs:
         left = core_choices(verb.object_nouns, 0.05)
-        assert len(left) >= min(FEWEST, len(verb.object_nouns))
+        assert len(left) >= min(MIN_WORDS, len(verb.object_nouns))
         assert left == tuple(noun for noun in verb.object_nouns if noun in left)
 
 
