@@ -14,8 +14,7 @@ from typing import Any
 import torch
 
 from benchmarks.report import git
-from dhyan.lessons.provenance import Provenance
-from dhyan.lessons.result import LessonResult
+from dhyan.lessons.lesson import LessonResult, Provenance
 from dhyan.lessons.sequences.rnn_layer_probes import LayerProbes, probe_layers
 from dhyan.lessons.snapshots import write_snapshot
 from experiments import pp_attachment, seq2seq_improvements, task_vectors

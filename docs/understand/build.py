@@ -13,9 +13,8 @@ import torch
 
 from dhyan.insight.blocks import Paragraph
 from dhyan.insight.heatmap import save
-from dhyan.lessons.catalogue import Text
-from dhyan.lessons.registry import LESSONS, SECTIONS, Lesson
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.catalogue import LESSONS, SECTIONS, Lesson, Text
+from dhyan.lessons.lesson import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
 
 HERE = Path(__file__).parent
@@ -42,7 +41,7 @@ def build(names: list[str], *, draw_figures: bool = True) -> None:
 def snapshot_beside(lesson: Lesson, result: LessonResult) -> LessonResult | None:
     """The snapshot of a trained model, where the lesson does not show it by itself."""
     if result.provenance is None and has_snapshot(lesson.name):
-        return read_snapshot(lesson.name)
+        return read_snapshot(lesson.name, LessonResult)
     return None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from dhyan.lessons.registry import LESSONS
+from dhyan.lessons.catalogue import LESSONS
 
 ROOT = Path(__file__).parents[2] / "notebooks"
 LATIN, DEVANAGARI = re.compile("[A-Za-z]"), re.compile("[\u0900-\u097f]")

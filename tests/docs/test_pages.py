@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dhyan.insight.blocks import Paragraph
-from dhyan.lessons.registry import LESSONS, find_lesson
+from dhyan.lessons.catalogue import LESSONS, find_lesson
 
 PAGES = Path(__file__).parents[2] / "docs" / "understand"
 AGAIN = "run `make figures`"

@@ -3,7 +3,8 @@
 import pytest
 
 import dhyan
-from dhyan.lessons.registry import LESSONS
+from dhyan.lessons.catalogue import LESSONS
+from dhyan.lessons.lesson import LessonResult
 from dhyan.lessons.snapshots import has_snapshot, read_snapshot
 from dhyan.lessons.transformer_blocks.pp_attachment import sign_flip_p_value
 
@@ -12,7 +13,7 @@ SNAPSHOTS = [lesson.name for lesson in LESSONS if has_snapshot(lesson.name)]
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
 def test_a_snapshot_names_the_command_that_made_it(name):
-    found = read_snapshot(name)
+    found = read_snapshot(name, LessonResult)
     assert found.provenance is not None
     for lang in ("en", "hi"):
         assert found.provenance.command in found.render(lang).blocks[-1].text
@@ -53,7 +54,7 @@ def test_what_an_encoder_is_trained_for_is_what_can_be_read_off_its_vectors():
 
 
 def test_sentence_facts_are_clearest_in_the_highest_layer_and_words_in_the_lowest():
-    found = read_snapshot("rnn_layer_probes")
+    found = read_snapshot("rnn_layer_probes", LessonResult)
     for fact in found.facts:
         for first, *_, last in (one[1:] for one in fact.runs):
             assert (last < first) if fact.name == "word" else True
@@ -87,7 +88,7 @@ def test_vectors_learned_beforehand_help_most_where_pairs_are_few():
 
 
 def test_bank_is_nearer_to_its_own_cues_than_its_other_state_though_not_nearer_than_before():
-    layers = read_snapshot("gravity").by_layer
+    layers = read_snapshot("gravity", LessonResult).by_layer
     assert float(layers.own[-1]) > 0.7
     assert float(layers.nearer[-1]) < 0.5
 

@@ -34,7 +34,7 @@ def lesson(
 
     Example: dhyan lesson self_attention_by_hand --sentence "how are you" -o look.svg
     """
-    from dhyan.lessons.registry import find_lesson
+    from dhyan.lessons.catalogue import find_lesson
 
     if not name:
         _list_lessons(lang)
@@ -53,8 +53,7 @@ def lesson(
 
 
 def _list_lessons(lang: str) -> None:
-    from dhyan.lessons.catalogue import Text
-    from dhyan.lessons.registry import LESSONS, SECTIONS
+    from dhyan.lessons.catalogue import LESSONS, SECTIONS, Text
 
     text = Text(lang)
     for section in SECTIONS:
@@ -69,7 +68,7 @@ def _arguments(
     name: str, sentence: str | None, pairs: list[str], known: list[str]
 ) -> dict[str, object]:
     """The lesson's arguments from `--sentence` and `--give`."""
-    from dhyan.lessons.argument_parsing import parse_argument
+    from dhyan.lessons.lesson import parse_argument
 
     values: dict[str, object] = {} if sentence is None else {"sentence": sentence}
     for pair in pairs:

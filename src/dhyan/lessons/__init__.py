@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from dhyan.lessons.registry import LESSONS
-
 
 def __getattr__(name: str) -> Any:
     """A lesson is imported when it is first used."""
+    from dhyan.lessons.catalogue import LESSONS
+
     for lesson in LESSONS:
         if lesson.name == name:
             return lesson.load()
@@ -14,4 +14,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    from dhyan.lessons.catalogue import LESSONS
+
     return [lesson.name for lesson in LESSONS]

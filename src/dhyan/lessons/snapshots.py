@@ -9,18 +9,19 @@ from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.lessons.provenance import Provenance
-from dhyan.lessons.result import LessonResult
+from dhyan.lessons.lesson import LessonResult, Provenance
 
 SNAPSHOT = "snapshot"  # as the `model` of a lesson: the snapshot of a trained one
 DIGITS = 5  # significant digits of every number, more than a figure shows
 PACKAGE = "dhyan.lessons."
+
+R = TypeVar("R", bound=LessonResult)
 
 
 def write_snapshot(
@@ -38,7 +39,7 @@ def has_snapshot(name: str) -> bool:
     return (_FOLDER / f"{name}.json").is_file()
 
 
-def read_snapshot(name: str, folder: Path | None = None) -> LessonResult:
+def read_snapshot(name: str, result_type: type[R], folder: Path | None = None) -> R:
     """The result stored under a name."""
     try:
         content = json.loads(((folder or _FOLDER) / f"{name}.json").read_text(encoding="utf-8"))
@@ -47,8 +48,8 @@ def read_snapshot(name: str, folder: Path | None = None) -> LessonResult:
             f"there is no snapshot of {name!r}: give model=RUN, a folder of `dhyan train`"
         ) from None
     result = _from_json(content)
-    if not isinstance(result, LessonResult):
-        raise UserError(f"the snapshot {name!r} is not a lesson's result")
+    if not isinstance(result, result_type):
+        raise UserError(f"the snapshot {name!r} is not one of {result_type.__name__}")
     return result
 
 

@@ -1,6 +1,6 @@
 """Tiny models that lessons train or take apart: an LSTM encoder-decoder and a Transformer."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -14,7 +14,7 @@ from dhyan.attention import bottleneck
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.kernels.ops import rnn_state
-from dhyan.lessons.argument_parsing import parse_learning_rate, parse_words
+from dhyan.lessons.lesson import ProgressCallback, parse_learning_rate, parse_words
 from dhyan.models.build import build_model
 from dhyan.models.embedding import OneHot
 from dhyan.models.interface import Encoder, State
@@ -59,7 +59,6 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
 }
 
 Pairs = Sequence[Sequence[str]]
-ProgressCallback = Callable[[str], None]
 
 
 @dataclass(frozen=True)

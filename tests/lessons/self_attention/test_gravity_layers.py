@@ -34,7 +34,7 @@ def measured(translator):
 
 
 def verdict(distances, lang="en"):
-    return distances.parts("bank", Text(lang))[-1].text
+    return list(distances.blocks("bank", Text(lang)))[-1].text
 
 
 def test_the_last_layer_is_what_the_encoder_hands_on(translator):
@@ -84,7 +84,7 @@ def test_both_paths_start_at_the_same_point(measured):
     assert not torch.allclose(measured.paths[0, -1], measured.paths[1, -1])
     assert len(measured.word_coordinates) == len(measured.word_senses) > 0
     assert [name for name, _ in measured.cues] == ["withdrew", "money", "photographed", "crocodile"]
-    plane = measured.parts("bank", Text("en"))[0]
+    plane = next(measured.blocks("bank", Text("en")))
     assert isinstance(plane, ScatterPlot)
     assert len(plane.arrows) == 4
     assert plane.arrows[0][:2] == pytest.approx(plane.arrows[2][:2])

@@ -11,6 +11,7 @@ from dhyan.config import DecodingOptions
 from dhyan.data.primer import generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
+from dhyan.lessons.lesson import LessonResult, Provenance
 from dhyan.lessons.probes import (
     FUTURE,
     PAST,
@@ -20,7 +21,6 @@ from dhyan.lessons.probes import (
     read_probe_sentences,
     tense_of,
 )
-from dhyan.lessons.provenance import Provenance
 from dhyan.lessons.sequences.rnn_layer_probes import (
     LayerProbes,
     TrainedLayerProbes,
@@ -175,7 +175,7 @@ def test_every_layer_of_a_trained_encoder_is_probed_once_a_draw(tmp_path):
     assert "A trained encoder of 2 GRU layers, read in both directions" in flat_text(shown)
     assert "this is one training" in flat_text(shown)
     write_snapshot(shown, "depth", Provenance("a", "b", "c", "d", "e"), tmp_path)
-    assert read_snapshot("depth", tmp_path).trainings[0][0].count == own[0].count
+    assert read_snapshot("depth", LessonResult, tmp_path).trainings[0][0].count == own[0].count
 
 
 def test_the_sentences_that_judge_a_probe_are_none_of_those_it_was_fitted_to():

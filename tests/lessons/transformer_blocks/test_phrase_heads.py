@@ -24,7 +24,7 @@ def translator():
 
 
 def text_of(result, lang="en"):
-    return " ".join(getattr(part, "text", "") for part in result.parts(Text(lang)))
+    return " ".join(getattr(part, "text", "") for part in result.blocks(Text(lang)))
 
 
 def phrase_heads(**changes):

@@ -1,5 +1,6 @@
 """One attention step of a trained recurrent model: its query, keys, scores, weights and context."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,14 +12,13 @@ from torch import Tensor
 from dhyan.attention import Attention, SingleHeadAttention
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
+from dhyan.insight.blocks import Block, Table, heatmap, table
 from dhyan.insight.decoder_steps import decoder_steps, score_name
 from dhyan.insight.explain import cross_maps, explain_translation, target_ids
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE, STATES
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, parse_words
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import load_single_model
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
@@ -66,7 +66,7 @@ FORMULAS = {
 
 
 @dataclass(frozen=True)
-class AttentionStep(LessonResult):
+class AttentionStep(LessonResult, title="attention_step.look_trained_model"):
     """Attention at step `step` of a translation: query, keys, scores, weights and context.
 
     `projected` (W s + b), `inner` (the tanh) and `energy` (v) are set for an additive score,
@@ -103,7 +103,7 @@ class AttentionStep(LessonResult):
         """The name of the query: s_{i-1} before the step, s_i after it."""
         return f"s_{self.step - (self.attentional is None)}"
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """From the query to the context."""
         same, after = self.max_difference <= CLOSE, self.attentional is not None
         window = text("attention_step.seen") if (self.visibility < 1).any() else ""
@@ -111,55 +111,46 @@ class AttentionStep(LessonResult):
             f"{FORMULAS[self.score_function].format(s=self.query_name)}, α = softmax(e){window}"
         )
         word = self.target[self.step - 1]
-        head = Paragraph(
-            text(
-                "attention_step.model_says_step_state",
-                translation=self.translation,
-                step=self.step,
-                word=word,
-                after=after,
-                formula=formula,
-                same=same,
-                max_difference=self.max_difference,
-            )
+        yield text.paragraph(
+            "attention_step.model_says_step_state",
+            word=word,
+            after=after,
+            formula=formula,
+            same=same,
         )
-        title = text("attention_step.look_trained_model")
-        return Page(title, (head, *self._query_blocks(text), *self._weight_blocks(text)))
+        yield from self._query_blocks(text)
+        yield from self._weight_blocks(text)
 
-    def _query_blocks(self, text: Text) -> list[Block]:
+    def _query_blocks(self, text: Text) -> Iterator[Block]:
         """The query, the states and what the score computes of them."""
-        parts: list[Block] = [_first_numbers(text, self.query_name, self.query)]
+        yield _first_numbers(text, self.query_name, self.query)
         if self.projected is not None:
-            parts.append(_first_numbers(text, f"W {self.query_name} + b", self.projected))
-        parts.append(_first_numbers(text, "h_j", self.states, self.words))
+            yield _first_numbers(text, f"W {self.query_name} + b", self.projected)
+        yield _first_numbers(text, "h_j", self.states, self.words)
         if self.score_function in ("additive", "general"):
             name = "U h_j" if self.score_function == "additive" else "W h_j"
-            parts.append(_first_numbers(text, name, self.keys, self.words))
+            yield _first_numbers(text, name, self.keys, self.words)
         if self.inner is not None and self.energy is not None:
-            parts.append(_first_numbers(text, "tanh", self.inner, self.words))
-            parts.append(_first_numbers(text, "v", self.energy))
-        return parts
+            yield _first_numbers(text, "tanh", self.inner, self.words)
+            yield _first_numbers(text, "v", self.energy)
 
-    def _weight_blocks(self, text: Text) -> list[Block]:
+    def _weight_blocks(self, text: Text) -> Iterator[Block]:
         """Scores, weights and context."""
-        parts: list[Block] = [_column("e_j", self.scores, self.words)]
+        yield _column("e_j", self.scores, self.words)
         if (self.visibility < 1).any():
             visibility = self.visibility.unsqueeze(1)
-            parts.append(heatmap(text("attention_step.seen_2"), visibility, self.words))
-        parts += [
-            heatmap(
-                "α_j",
-                torch.stack([self.weights, self.explain_weights], dim=1),
-                self.words,
-                (text("attention_step.hand"), "dhyan.explain"),
-                digits=3,
-            ),
-            _first_numbers(text, f"c_{self.step}", self.context),
-        ]
+            yield heatmap(text("attention_step.seen_2"), visibility, self.words)
+        yield heatmap(
+            "α_j",
+            torch.stack([self.weights, self.explain_weights], dim=1),
+            self.words,
+            (text("attention_step.hand"), "dhyan.explain"),
+            digits=3,
+        )
+        yield _first_numbers(text, f"c_{self.step}", self.context)
         if self.attentional is not None:
             title = f"s̃_{self.step} = tanh(W_c [c_{self.step}; {self.query_name}])"
-            parts.append(_first_numbers(text, title, self.attentional))
-        return parts
+            yield _first_numbers(text, title, self.attentional)
 
 
 def _first_numbers(text: Text, title: str, numbers: Tensor, names: tuple[str, ...] = ()) -> Table:
@@ -256,8 +247,7 @@ def trace_attention_step(
 
 def _snapshot_step(lesson: str, sentence: str, step: int | None) -> AttentionStep:
     """The attention step of the snapshot; an error for another sentence or step."""
-    result = read_snapshot(lesson)
-    assert isinstance(result, AttentionStep)
+    result = read_snapshot(lesson, AttentionStep)
     if sentence not in (SENTENCE, result.sentence) or step not in (None, result.step):
         raise UserError(
             f"model: the snapshot is step {result.step} of {result.sentence!r}; for others give "

@@ -1,6 +1,6 @@
 """Additive attention by hand: e_ij = vᵀ tanh(W [s_{i-1}; h_j] + b), a small network that scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.attention import AdditiveScore, SingleHeadAttention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, heatmap, table
+from dhyan.insight.blocks import Block, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.attention_step import (
@@ -19,7 +19,7 @@ from dhyan.lessons.encoder_decoder.attention_step import (
     trace_attention_step,
 )
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson
 
 W = (
     (1, 0, -1),
@@ -113,7 +113,7 @@ CLOSE = 1e-12
 
 
 @dataclass(frozen=True)
-class Bahdanau(LessonResult):
+class Bahdanau(LessonResult, title="bahdanau.title"):
     """One step of additive attention, computed in four ways, and the weights of all steps.
 
     `rows` are [s; h_j]; `inner` is tanh(rows W + b). The scores are computed for all rows at once
@@ -148,45 +148,38 @@ class Bahdanau(LessonResult):
         others = torch.stack([self.scores_by_row, self.split, self.module])
         return float((others - self.scores).abs().max())
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The network from left to right, then the same in two halves, then all steps."""
         (count, wide), size = self.rows.shape, self.w.shape[1]
         w, b, v = self.parameters
         steps = [f"s_{step}" for step in range(len(self.decoder))]
         same = self.max_difference <= CLOSE
-        return Page(
-            text("bahdanau.title"),
-            (
-                Paragraph(
-                    text(
-                        "bahdanau.step_state_before_s",
-                        step=self.step,
-                        previous_step=self.step - 1,
-                        count=count,
-                        wide=wide,
-                        size=size,
-                        w=w,
-                        b=b,
-                        v=v,
-                        total=w + b + v,
-                    )
-                ),
-                table(f"[s_{self.step - 1}; h_j]", self.rows, self.words, operator="·"),
-                table("W", self.w, operator="+"),
-                table("b", self.b),
-                table("tanh", self.inner, self.words, digits=3, operator="·"),
-                table("v", self.v.unsqueeze(1), operator="="),
-                table("e", self.scores.unsqueeze(1), digits=3, operator="→"),
-                heatmap("α", self.weights.unsqueeze(1), digits=3),
-                table(f"c_{self.step} = Σ_j α_j h_j", self.context, digits=3),
-                Paragraph(text("bahdanau.w_s_h_j", max_difference=self.max_difference, same=same)),
-                table("W_s s + b", self.queries, steps),
-                table("W_h h_j", self.keys, self.words),
-                heatmap(text("bahdanau.step"), self.all_weights, steps, self.words),
-            ),
+        yield text.paragraph(
+            "bahdanau.step_state_before_s",
+            previous_step=self.step - 1,
+            count=count,
+            wide=wide,
+            size=size,
+            w=w,
+            b=b,
+            v=v,
+            total=w + b + v,
         )
+        yield table(f"[s_{self.step - 1}; h_j]", self.rows, self.words, operator="·")
+        yield table("W", self.w, operator="+")
+        yield table("b", self.b)
+        yield table("tanh", self.inner, self.words, digits=3, operator="·")
+        yield table("v", self.v.unsqueeze(1), operator="=")
+        yield table("e", self.scores.unsqueeze(1), digits=3, operator="→")
+        yield heatmap("α", self.weights.unsqueeze(1), digits=3)
+        yield table(f"c_{self.step} = Σ_j α_j h_j", self.context, digits=3)
+        yield text.paragraph("bahdanau.w_s_h_j", same=same)
+        yield table("W_s s + b", self.queries, steps)
+        yield table("W_h h_j", self.keys, self.words)
+        yield heatmap(text("bahdanau.step"), self.all_weights, steps, self.words)
 
 
+@lesson
 def bahdanau(
     sentence: str = SENTENCE,
     *,

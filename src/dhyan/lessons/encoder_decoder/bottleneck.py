@@ -1,15 +1,15 @@
 """The fixed-size bottleneck: BLEU by sentence length, without attention and with it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, LineChart, Paragraph, Style, table
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, Style, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 
 HOW_TO_MAKE = "`dhyan compare --ladder --quick --data primer --out ladder` makes ladder/report.json"
@@ -74,7 +74,7 @@ class ModelScores:
 
 
 @dataclass(frozen=True)
-class Bottleneck(LessonResult):
+class Bottleneck(LessonResult, title="bottleneck.title"):
     """BLEU by the length of the source, as a comparison measured it."""
 
     report: str
@@ -94,58 +94,45 @@ class Bottleneck(LessonResult):
         without, attentive = self.retained(attends=False), self.retained(attends=True)
         return max(without) < STABLE <= min(attentive) if without and attentive else None
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The curves, the retained shares, and whether the claim holds."""
         names = tuple(scores.name for scores in self.model_scores)
         lines = tuple(
             Curve(scores.name, scores.bleu, scores.lows, scores.highs, scores.style)
             for scores in self.model_scores
         )
-        return Page(
-            text("bottleneck.title"),
-            (
-                Paragraph(text("bottleneck.without_attention_dashed_decoder", report=self.report)),
-                LineChart(
-                    text("bottleneck.bleu_length_source"),
-                    lines,
-                    self.length_labels,
-                    text("bottleneck.words"),
-                    "BLEU",
-                ),
-                table(
-                    text("bottleneck.kept"),
-                    [
-                        (scores.short, scores.long, 100 * scores.retained)
-                        for scores in self.model_scores
-                    ],
-                    names,
-                    (f"≤ {self.up_to}", f"> {self.over}", "%"),
-                    digits=1,
-                ),
-                Paragraph(self._verdict(text)),
-            ),
+        yield text.paragraph("bottleneck.without_attention_dashed_decoder")
+        yield LineChart(
+            text("bottleneck.bleu_length_source"),
+            lines,
+            self.length_labels,
+            text("bottleneck.words"),
+            "BLEU",
         )
+        yield table(
+            text("bottleneck.kept"),
+            [(scores.short, scores.long, 100 * scores.retained) for scores in self.model_scores],
+            names,
+            (f"≤ {self.up_to}", f"> {self.over}", "%"),
+            digits=1,
+        )
+        yield Paragraph(self._verdict(text))
 
     def _verdict(self, text: Text) -> str:
         """Whether the claim holds, and whether the sentences were long enough to test it."""
         if self.holds is None:
             return text("bottleneck.report_models_both_kinds")
         without, attentive = (_span(self.retained(attends=side)) for side in (False, True))
-        shares = text(
-            "bottleneck.bleu_up_words_models",
-            up_to=self.up_to,
-            without=without,
-            over=self.over,
-            attentive=attentive,
-        )
+        shares = text("bottleneck.bleu_up_words_models", without=without, attentive=attentive)
         claim = text(
             "bottleneck.claim_past_words_bleu", claimed=CLAIMED, stable_percent=100 * STABLE
         )
         if self.over < CLAIMED:
             return shares + text("bottleneck.report_sentences_long_enough", claim=claim)
-        return shares + text("bottleneck.here", claim=claim, holds=self.holds)
+        return shares + text("bottleneck.here", claim=claim)
 
 
+@lesson
 def bottleneck(report: str | Path = SNAPSHOT, *, models: Sequence[str] | str = ()) -> Bottleneck:
     """BLEU by sentence length for each model of a `dhyan compare` report.
 
@@ -155,8 +142,7 @@ def bottleneck(report: str | Path = SNAPSHOT, *, models: Sequence[str] | str = (
     several = isinstance(models, Sequence) and not isinstance(models, str)
     chosen = list(models) if several else [str(models)]
     if report == SNAPSHOT:
-        result = read_snapshot("bottleneck")
-        assert isinstance(result, Bottleneck)
+        result = read_snapshot("bottleneck", Bottleneck)
         by_name = {scores.name: scores for scores in result.model_scores}
         _check_names(chosen, by_name, report)
         return replace(result, model_scores=tuple(by_name[name] for name in chosen or by_name))

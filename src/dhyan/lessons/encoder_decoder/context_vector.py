@@ -1,6 +1,6 @@
 """Context vectors, one for every target word: c_i = Σ_j α_ij h_j, from a table of weights."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,11 +9,10 @@ from torch import Tensor
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, heatmap, table
+from dhyan.insight.blocks import Block, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 
 SENTENCE, TARGET = "turn off the lights", "लाइट बंद करो <end>"
 START = "<start>"
@@ -28,7 +27,7 @@ ROUNDED = 0.005  # tolerance for the sum of a row of rounded weights
 
 
 @dataclass(frozen=True)
-class ContextVector(LessonResult):
+class ContextVector(LessonResult, title="context_vector.title"):
     """Encoder states, attention weights and contexts of every step, and the decoder's inputs.
 
     `without` are its inputs (y_{i-1}; s_{i-1}) when only the first state comes from the encoder,
@@ -48,7 +47,7 @@ class ContextVector(LessonResult):
     self_weights: Float64[Tensor, "S S"]
     self_contexts: Float64[Tensor, "S D"]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The weighted sums, then the decoder's inputs, then self-attention of the sentence."""
         (steps, source_length), (_, vocabulary_size), width = (
             self.weights.shape,
@@ -56,37 +55,25 @@ class ContextVector(LessonResult):
             len(self.states[0]),
         )
         narrow = ("y",) * vocabulary_size + ("s",) * width
-        return Page(
-            text("context_vector.title"),
-            (
-                Paragraph(
-                    text(
-                        "context_vector.say_i_th_word",
-                        width=width,
-                        steps=steps,
-                        source_length=source_length,
-                        total=steps * source_length,
-                    )
-                ),
-                heatmap("α", self.weights, self.target, self.words, operator="·"),
-                table("h", self.states, self.words, operator="="),
-                table("c", self.contexts, self.target),
-                Paragraph(text("context_vector.without_attention_step_told")),
-                table(text("context_vector.without_c"), self.without, self.target, narrow),
-                table(text("context_vector.c"), self.inputs, self.target, narrow + ("c",) * width),
-                Paragraph(text("context_vector.same_sentence_under_self")),
-                heatmap(
-                    "softmax(h hᵀ)",
-                    self.self_weights,
-                    self.words,
-                    self.words,
-                    operator="→",
-                ),
-                table("softmax(h hᵀ) h", self.self_contexts, self.words),
-            ),
+        yield text.paragraph(
+            "context_vector.say_i_th_word",
+            width=width,
+            steps=steps,
+            source_length=source_length,
+            total=steps * source_length,
         )
+        yield heatmap("α", self.weights, self.target, self.words, operator="·")
+        yield table("h", self.states, self.words, operator="=")
+        yield table("c", self.contexts, self.target)
+        yield text.paragraph("context_vector.without_attention_step_told")
+        yield table(text("context_vector.without_c"), self.without, self.target, narrow)
+        yield table(text("context_vector.c"), self.inputs, self.target, narrow + ("c",) * width)
+        yield text.paragraph("context_vector.same_sentence_under_self")
+        yield heatmap("softmax(h hᵀ)", self.self_weights, self.words, self.words, operator="→")
+        yield table("softmax(h hᵀ) h", self.self_contexts, self.words)
 
 
+@lesson
 def context_vector(
     sentence: str | Sequence[str] = SENTENCE,
     *,

@@ -1,5 +1,6 @@
 """Multiplicative attention by hand: dot, general and concat scores, then s̃ = tanh(W_c [c; s])."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -7,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, heatmap, table
+from dhyan.insight.blocks import Block, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.attention_step import (
@@ -18,7 +19,7 @@ from dhyan.lessons.encoder_decoder.attention_step import (
 )
 from dhyan.lessons.encoder_decoder.bahdanau import AdditiveNetwork, Vector
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson
 
 DECODER = ((0, 0, 1.5, 1.5), (-0.5, 3, -1, 0.5), (3, 0, 0.5, -1), (0, 0, 0.5, 1))
 GENERAL = ((1, 0, 0, 0.5), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0.5, 0, 1))
@@ -26,7 +27,7 @@ SCORES = ("dot", "general", "concat")
 
 
 @dataclass(frozen=True)
-class Luong(LessonResult):
+class Luong(LessonResult, title="luong.title"):
     """One step of multiplicative attention: a row for each of the scores dot, general, concat.
 
     `mapped` are the W h_j of the general score, `joined` the [c; s] of each, `attentional` the s̃
@@ -49,34 +50,28 @@ class Luong(LessonResult):
     attentional: Float64[Tensor, "N Q"]
     all_weights: Float64[Tensor, "T S"]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The three scores side by side, their contexts, and the attentional states."""
         i, steps = self.step, [f"s_{step + 1}" for step in range(len(self.decoder))]
         wide, joint = self.combine.shape[1], self.combine.shape[0]
-        return Page(
-            text("luong.title"),
-            (
-                Paragraph(
-                    text(
-                        "luong.luong_decoder_steps_first",
-                        i=i,
-                        general_parameters=self.general.numel(),
-                        network_parameters=sum(self.network.parameters()),
-                    )
-                ),
-                table(f"s_{i}", self.decoder[i - 1]),
-                table("h_j", self.states, self.words),
-                table(text("luong.w_h_j_general"), self.mapped, self.words),
-                table("e", self.scores, SCORES, self.words, digits=3, operator="→"),
-                heatmap("α", self.weights, SCORES, self.words, digits=3),
-                Paragraph(text("luong.c_j_j_h", i=i, wide=wide, joint=joint)),
-                table(f"[c_{i}; s_{i}]", self.joined, SCORES, operator="→"),
-                table(f"s̃_{i}", self.attentional, SCORES, digits=3),
-                heatmap(text("luong.step_dot"), self.all_weights, steps, self.words),
-            ),
+        yield text.paragraph(
+            "luong.luong_decoder_steps_first",
+            i=i,
+            general_parameters=self.general.numel(),
+            network_parameters=sum(self.network.parameters()),
         )
+        yield table(f"s_{i}", self.decoder[i - 1])
+        yield table("h_j", self.states, self.words)
+        yield table(text("luong.w_h_j_general"), self.mapped, self.words)
+        yield table("e", self.scores, SCORES, self.words, digits=3, operator="→")
+        yield heatmap("α", self.weights, SCORES, self.words, digits=3)
+        yield text.paragraph("luong.c_j_j_h", i=i, wide=wide, joint=joint)
+        yield table(f"[c_{i}; s_{i}]", self.joined, SCORES, operator="→")
+        yield table(f"s̃_{i}", self.attentional, SCORES, digits=3)
+        yield heatmap(text("luong.step_dot"), self.all_weights, steps, self.words)
 
 
+@lesson
 def luong(
     sentence: str = SENTENCE,
     *,

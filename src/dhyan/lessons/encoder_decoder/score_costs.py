@@ -1,6 +1,6 @@
 """Costs of attention scores: parameters and multiply-adds, by formula and counted, and time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -12,10 +12,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.provenance import Machine, this_machine
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, Machine, lesson, this_machine
 
 WIDTHS = (64, 128, 256, 512)
 
@@ -50,7 +49,7 @@ Counts = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class ScoreCosts(LessonResult):
+class ScoreCosts(LessonResult, title="score_costs.title"):
     """Costs of each mechanism at every width.
 
     `seconds` are the median of all rounds, in which the mechanisms alternate, and `noise` is the
@@ -74,50 +73,38 @@ class ScoreCosts(LessonResult):
         pairs = zip(self.seconds[mechanism], self.seconds[other], strict=True)
         return tuple(theirs / own for own, theirs in pairs)
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The counts, the times, and whether the dot product is cheaper, as claimed."""
         names, columns = tuple(MECHANISMS), tuple(map(str, self.widths))
         agree = (self.parameters, self.operations) == (
             self.parameters_counted,
             self.operations_counted,
         )
-        head = text(
-            "score_costs.queries_states_small_network",
-            target=self.target,
-            source=self.source,
-            agree=agree,
-        )
+        head = text("score_costs.queries_states_small_network", agree=agree)
         times = tuple(
             Curve(name, [1000 * second for second in self.seconds[name]]) for name in names
         )
-        return Page(
-            text("score_costs.title"),
-            (
-                Paragraph(head),
-                table(
-                    text("score_costs.parameters_width"),
-                    [self.parameters_counted[name] for name in names],
-                    names,
-                    columns,
-                ),
-                table(
-                    text("score_costs.multiply_adds_width"),
-                    [self.operations_counted[name] for name in names],
-                    names,
-                    columns,
-                ),
-                LineChart(
-                    text(
-                        "score_costs.time_looks_after_other", target=self.target, batch=self.batch
-                    ),
-                    times,
-                    columns,
-                    text("score_costs.width"),
-                    text("score_costs.milliseconds"),
-                ),
-                Paragraph(self._verdict(text)),
-            ),
+        yield Paragraph(head)
+        yield table(
+            text("score_costs.parameters_width"),
+            [self.parameters_counted[name] for name in names],
+            names,
+            columns,
         )
+        yield table(
+            text("score_costs.multiply_adds_width"),
+            [self.operations_counted[name] for name in names],
+            names,
+            columns,
+        )
+        yield LineChart(
+            text("score_costs.time_looks_after_other"),
+            times,
+            columns,
+            text("score_costs.width"),
+            text("score_costs.milliseconds"),
+        )
+        yield Paragraph(self._verdict(text))
 
     def _verdict(self, text: Text) -> str:
         """Whether dot was faster by more than the measurement noise."""
@@ -135,11 +122,7 @@ class ScoreCosts(LessonResult):
             self._comparison(text, "dot", "additive"),
             self._comparison(text, "dot", "general"),
         ]
-        noise = text(
-            "score_costs.time_median_rounds_measured",
-            machine=self.machine.describe(text),
-            noise=self.noise,
-        )
+        noise = text("score_costs.time_median_rounds_measured", machine=self.machine.describe(text))
         return " ".join([first, *comparisons, noise])
 
     def _comparison(self, text: Text, mechanism: str, other: str) -> str:
@@ -167,6 +150,7 @@ class ScoreCosts(LessonResult):
         return text("score_costs.run", comparison=comparison, took=took)
 
 
+@lesson
 def score_costs(
     widths: Sequence[int] = WIDTHS,
     *,

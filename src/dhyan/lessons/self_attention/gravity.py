@@ -1,6 +1,6 @@
 """Self-attention as gravity: the words of a sentence pull a word toward them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import hypot
 from pathlib import Path
@@ -16,9 +16,8 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, table
 from dhyan.insight.parse_matrix import parse_vector
-from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.self_attention.gravity_layers import LayerDistances, measure_layers
 from dhyan.lessons.self_attention.weighted_sum import VECTORS, VectorsByWord, lookup_vectors
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
@@ -34,7 +33,7 @@ NEAR = 0.05  # of the plot's side: two points nearer than this share one label
 
 
 @dataclass(frozen=True)
-class EncoderStatePull(LessonResult):
+class EncoderStatePull(LessonResult, title="gravity.two_sentences_trained_model"):
     """Encoder states of every word of two sentences; `distances` are of the words they share.
 
     `coordinates` are the states on the first two principal components, which explain the shares
@@ -59,38 +58,30 @@ class EncoderStatePull(LessonResult):
     translations: tuple[str, str] = ("", "")
     by_layer: LayerDistances | None = None
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The scatter plot, the distances of shared words, and those to the cues."""
         translated = zip((self.sentence, self.other), self.translations, strict=True)
-        return Page(
-            text("gravity.two_sentences_trained_model", word=self.word),
-            (
-                *(
-                    Paragraph(
-                        f"{number}. {sentence}" + (f" → {translation}" if translation else "")
-                    )
-                    for number, (sentence, translation) in enumerate(translated, 1)
-                ),
-                Paragraph(f"{self._apart(text)} {self._nearer(text)}".strip()),
-                *(self.by_layer.parts(self.word, text) if self.by_layer else self._plane(text)),
-            ),
-        )
+        for number, (sentence, translation) in enumerate(translated, 1):
+            yield Paragraph(f"{number}. {sentence}" + (f" → {translation}" if translation else ""))
+        yield Paragraph(f"{self._apart(text)} {self._nearer(text)}".strip())
+        if self.by_layer:
+            yield from self.by_layer.blocks(self.word, text)
+        else:
+            yield from self._plane(text)
 
-    def _plane(self, text: Text) -> tuple[Block, ...]:
+    def _plane(self, text: Text) -> Iterator[Block]:
         """States after the last layer, and the distances between those of shared words."""
         first, second = (round(100 * float(share)) for share in self.explained)
         points = self._points()
         here, there = points[0], points[1]
-        return (
-            ScatterPlot(
-                text("gravity.encoder_states_axes_explain", first=first, second=second),
-                tuple(points),
-                ((here.x, here.y, there.x, there.y),) if there.name else (),
-            ),
-            table(text("gravity.distance_2"), self.distances.unsqueeze(1), self.shared),
-            table(text("gravity.cosine"), self.cosines.unsqueeze(1), digits=3),
-            *self._cues(text),
+        yield ScatterPlot(
+            text("gravity.encoder_states_axes_explain", first=first, second=second),
+            tuple(points),
+            ((here.x, here.y, there.x, there.y),) if there.name else (),
         )
+        yield table(text("gravity.distance_2"), self.distances.unsqueeze(1), self.shared)
+        yield table(text("gravity.cosine"), self.cosines.unsqueeze(1), digits=3)
+        yield from self._cues(text)
 
     def _points(self) -> list[Point]:
         """The word in both sentences, then the words of one sentence only."""
@@ -113,16 +104,14 @@ class EncoderStatePull(LessonResult):
         ]
         return word_points + [point for point in points if point.name not in self.shared]
 
-    def _cues(self, text: Text) -> tuple[Block, ...]:
+    def _cues(self, text: Text) -> Iterator[Block]:
         if self.cue_distances is None:
-            return ()
-        return (
-            table(
-                text("gravity.mean_distance_words_only"),
-                self.cue_distances,
-                (f"{self.word} 1", f"{self.word} 2"),
-                ("1", "2"),
-            ),
+            return
+        yield table(
+            text("gravity.mean_distance_words_only"),
+            self.cue_distances,
+            (f"{self.word} 1", f"{self.word} 2"),
+            ("1", "2"),
         )
 
     def _apart(self, text: Text) -> str:
@@ -132,7 +121,7 @@ class EncoderStatePull(LessonResult):
             for name, far in zip(self.shared, self.distances, strict=True)
             if name != self.word
         ]
-        apart = text("gravity.embedding_same_both_states", word=self.word, own=own)
+        apart = text("gravity.embedding_same_both_states", own=own)
         if not rest:
             return apart
         more = sum(own > far for far in rest)
@@ -267,7 +256,7 @@ class WordPull:
 
 
 @dataclass(frozen=True)
-class Gravity(LessonResult):
+class Gravity(LessonResult, title="gravity.title"):
     """One word in two sentences, and the softmax of the notes' scores."""
 
     word: str
@@ -278,18 +267,14 @@ class Gravity(LessonResult):
     scaled: Float64[Tensor, " T"] | None
     softmaxed: Float64[Tensor, " T"] | None
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Where the word moves, its distances, and a remark on the scores."""
         remark = self._remark(text)
-        return Page(
-            text("gravity.title"),
-            (
-                Paragraph(" ".join(self._pulled(text, pull) for pull in (self.first, self.second))),
-                *self._plane(text),
-                self._table(text),
-                *((Paragraph(remark),) if remark else ()),
-            ),
-        )
+        yield Paragraph(" ".join(self._pulled(text, pull) for pull in (self.first, self.second)))
+        yield from self._plane(text)
+        yield self._table(text)
+        if remark:
+            yield Paragraph(remark)
 
     def _pulled(self, text: Text, pull: WordPull) -> str:
         sentence, position = " ".join(pull.words), _numbers(pull.after)
@@ -306,27 +291,24 @@ class Gravity(LessonResult):
         return text(
             "gravity.mixture_distance",
             sentence=sentence,
-            word=self.word,
             position=position,
             verdict=verdict,
             far=far,
         )
 
-    def _plane(self, text: Text) -> tuple[Block, ...]:
+    def _plane(self, text: Text) -> Iterator[Block]:
         if len(self.first.before) != 2:
-            return ()
+            return
         x, y = self.first.before.tolist()
         fixed = [_point(name, at, 2) for name, at in self.vectors.items() if name != self.word]
         moved = [
             _point(f"{self.word} ({', '.join(pull.others)})", pull.after, side)
             for side, pull in enumerate((self.first, self.second))
         ]
-        return (
-            ScatterPlot(
-                text("gravity.pulled", word=self.word),
-                (*fixed, Point(self.word, x, y, faint=True, group=6), *moved),
-                tuple((x, y, point.x, point.y) for point in moved),
-            ),
+        yield ScatterPlot(
+            text("gravity.pulled"),
+            (*fixed, Point(self.word, x, y, faint=True, group=6), *moved),
+            tuple((x, y, point.x, point.y) for point in moved),
         )
 
     def _table(self, text: Text) -> Block:
@@ -335,7 +317,7 @@ class Gravity(LessonResult):
             torch.cat([getattr(pull, far) for pull in both]) for far in ("far_before", "far_after")
         )
         return table(
-            text("gravity.distance", word=self.word),
+            text("gravity.distance"),
             torch.stack([before, after], dim=1),
             self.first.others + self.second.others,
             (text("gravity.before"), text("gravity.after")),
@@ -364,6 +346,7 @@ class Gravity(LessonResult):
         )
 
 
+@lesson
 def gravity(
     sentence: str | Sequence[str] | None = None,
     other: str | Sequence[str] | None = None,
@@ -398,7 +381,7 @@ def gravity(
                 "the snapshot is of its own sentences and word: for others give model=RUN, a "
                 "folder of `dhyan train`"
             )
-        return read_snapshot("gravity")
+        return read_snapshot("gravity", EncoderStatePull)
     if model is not None:
         return encoder_state_pull(model, sentence, other, word=word, sentences=sentences)
     if sentences:

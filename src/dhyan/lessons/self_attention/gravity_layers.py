@@ -169,9 +169,11 @@ class LayerDistances:
     cue_coordinates: Float64[Tensor, "K 2"]
     explained: Float64[Tensor, " 2"]
 
-    def parts(self, word: str, text: Text) -> tuple[Block, ...]:
+    def blocks(self, word: str, text: Text) -> Iterator[Block]:
         """The scatter plot, the tables and the verdict."""
-        return (self._plane(word, text), *self._tables(text), Paragraph(self._verdict(text)))
+        yield self._plane(word, text)
+        yield from self._tables(text)
+        yield Paragraph(self._verdict(text))
 
     def _plane(self, word: str, text: Text) -> Block:
         first, second = (round(100 * float(share)) for share in self.explained)
@@ -199,22 +201,20 @@ class LayerDistances:
             groups=(*self.senses, text("gravity.embedding")),
         )
 
-    def _tables(self, text: Text) -> tuple[Block, Block]:
+    def _tables(self, text: Text) -> Iterator[Block]:
         """Shares of the sentences, a row for every layer."""
         rows = [text("gravity.layer", at=at) for at in range(1, len(self.own))]
-        return (
-            heatmap(
-                text("gravity.share_nearer_before"),
-                torch.stack([self.nearer, self.rest_nearer], dim=1),
-                rows,
-                (text("gravity.cues"), text("gravity.rest")),
-            ),
-            heatmap(
-                text("gravity.nearer_other_state"),
-                self.own[1:].unsqueeze(1),
-                (),
-                (text("gravity.cues"),),
-            ),
+        yield heatmap(
+            text("gravity.share_nearer_before"),
+            torch.stack([self.nearer, self.rest_nearer], dim=1),
+            rows,
+            (text("gravity.cues"), text("gravity.rest")),
+        )
+        yield heatmap(
+            text("gravity.nearer_other_state"),
+            self.own[1:].unsqueeze(1),
+            (),
+            (text("gravity.cues"),),
         )
 
     def _verdict(self, text: Text) -> str:

@@ -1,7 +1,7 @@
 """Idiom translation by a trained model, and which attention mixers it needs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -15,10 +15,9 @@ from dhyan.data.primer.templates import fill_template, templates
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.probes import wilson
-from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
 from dhyan.lessons.trained_model import (
     CORE,
@@ -235,31 +234,29 @@ class MixerComparison:
     mixers: tuple[MixerScores, ...]
     ladder: tuple[LadderScores, ...]
 
-    def parts(self, text: Text) -> tuple[Block, ...]:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Both tables, and the verdict on the notes' claim."""
         shares = [[mixer.seen, mixer.new, mixer.senses] for mixer in self.mixers]
         columns = (text("idioms.seen_idioms"), text("idioms.new_idioms"), text("idioms.new_senses"))
         accuracies = [
             [100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder
         ]
-        return (
-            Paragraph(text("idioms.learned_q_k_v")),
-            heatmap(
-                "",
-                shares,
-                [text(f"idioms.mixer_{MIXER_KEYS[mixer.name]}") for mixer in self.mixers],
-                columns,
-                digits=3,
-            ),
-            table(
-                text("idioms.understood_3"),
-                accuracies,
-                [model_scores.name for model_scores in self.ladder],
-                (text("idioms.idioms"), text("idioms.senses")),
-                digits=1,
-            ),
-            Paragraph(self.verdict(text)),
+        yield text.paragraph("idioms.learned_q_k_v")
+        yield heatmap(
+            "",
+            shares,
+            [text(f"idioms.mixer_{MIXER_KEYS[mixer.name]}") for mixer in self.mixers],
+            columns,
+            digits=3,
         )
+        yield table(
+            text("idioms.understood_3"),
+            accuracies,
+            [model_scores.name for model_scores in self.ladder],
+            (text("idioms.idioms"), text("idioms.senses")),
+            digits=1,
+        )
+        yield Paragraph(self.verdict(text))
 
     def verdict(self, text: Text) -> str:
         """The verdict on the notes' claim, case by case."""
@@ -347,7 +344,7 @@ class IdiomCounts:
 
 
 @dataclass(frozen=True)
-class Idioms(LessonResult):
+class Idioms(LessonResult, title="idioms.title"):
     """Examples, accuracy on the primer's test and in new frames, and the mixer comparison.
 
     `frames` is how many new frames are correct with every name, and how many there are.
@@ -359,18 +356,15 @@ class Idioms(LessonResult):
     frames: tuple[int, int]
     mixer_comparison: MixerComparison | None = None
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The examples, the counts, and the mixer comparison."""
-        return Page(
-            text("idioms.title"),
-            (
-                *(Paragraph(_describe(example, text)) for example in self.examples),
-                Paragraph(self._understood(text)),
-                *self._shares(text),
-                *self._fresh(text),
-                *(self.mixer_comparison.parts(text) if self.mixer_comparison else ()),
-            ),
-        )
+        for example in self.examples:
+            yield Paragraph(_describe(example, text))
+        yield Paragraph(self._understood(text))
+        yield from self._shares(text)
+        yield from self._fresh(text)
+        if self.mixer_comparison:
+            yield from self.mixer_comparison.blocks(text)
 
     def _understood(self, text: Text) -> str:
         correct, total = _sums(self.primer_counts)
@@ -384,16 +378,18 @@ class Idioms(LessonResult):
             high=high,
         )
 
-    def _shares(self, text: Text) -> tuple[Table, ...]:
+    def _shares(self, text: Text) -> Iterator[Block]:
         """Every idiom, in two tables side by side."""
         half = (len(self.primer_counts) + 1) // 2
         parts = (self.primer_counts[:half], self.primer_counts[half:])
-        return tuple(_table("", part, text) for part in parts if part)
+        for part in parts:
+            if part:
+                yield _table("", part, text)
 
-    def _fresh(self, text: Text) -> tuple[Block, ...]:
+    def _fresh(self, text: Text) -> Iterator[Block]:
         """The counts in held-out frames."""
         if not self.new_frame_counts:
-            return ()
+            return
         correct, total = _sums(self.new_frame_counts)
         solved_frames, frames = self.frames
         verdict = text(
@@ -409,15 +405,17 @@ class Idioms(LessonResult):
             verdict += text("idioms.hangs_little_frames_training")
         else:
             verdict += text("idioms.hang_frames_training")
-        return Paragraph(verdict), _table(text("idioms.new_frames"), self.new_frame_counts, text)
+        yield Paragraph(verdict)
+        yield _table(text("idioms.new_frames"), self.new_frame_counts, text)
 
 
+@lesson
 def idioms(
     model: str | Path | Translator | None = None,
     *,
     sentence: str | Sequence[str] | None = None,
     sentences: int = 300,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Idioms:
     """Idioms as a trained model translates them: the snapshot, or a run.
 
@@ -429,9 +427,7 @@ def idioms(
                 "sentence: the snapshot cannot translate it; give model=RUN, a folder of "
                 "`dhyan train primer`"
             )
-        snapshot = read_snapshot("idioms")
-        assert isinstance(snapshot, Idioms)
-        return snapshot
+        return read_snapshot("idioms", Idioms)
     translator, sentences = load_translator(model), parse_int("sentences", sentences, least=20)
     examples = (
         None if sentence is None else (_translate_own(translator, " ".join(parse_words(sentence))),)
@@ -443,7 +439,7 @@ def idioms(
 
 
 def measure_idioms(
-    translator: Translator, sentences: int = 300, on_progress: Callable[[str], None] | None = None
+    translator: Translator, sentences: int = 300, on_progress: ProgressCallback | None = None
 ) -> Idioms:
     """Accuracy of a model on the primer's test and in new frames."""
     primer_counts, examples = _test_primer(translator, sentences, on_progress)
@@ -454,13 +450,11 @@ def _snapshot_measures() -> MixerComparison | None:
     """The mixer comparison of the snapshot, if there is one."""
     if not has_snapshot("idioms"):
         return None
-    snapshot = read_snapshot("idioms")
-    assert isinstance(snapshot, Idioms)
-    return snapshot.mixer_comparison
+    return read_snapshot("idioms", Idioms).mixer_comparison
 
 
 def _test_primer(
-    translator: Translator, sentences: int, on_progress: Callable[[str], None] | None
+    translator: Translator, sentences: int, on_progress: ProgressCallback | None
 ) -> tuple[tuple[IdiomCounts, ...], tuple[IdiomTranslation, ...]]:
     """Counts of the primer's test by idiom, and an example of each reading of the notes' two."""
     pairs = primer_sentences(translator, "idiom", sentences)
@@ -481,7 +475,7 @@ def _test_primer(
 
 
 def _test_frames(
-    translator: Translator, on_progress: Callable[[str], None] | None
+    translator: Translator, on_progress: ProgressCallback | None
 ) -> tuple[tuple[IdiomCounts, ...], tuple[int, int]]:
     """Counts in frames that the primer does not have."""
     sentences = frame_sentences(translator)
@@ -530,7 +524,7 @@ def _translate_own(translator: Translator, text: str) -> IdiomTranslation:
 
 
 def _translate(
-    translator: Translator, texts: Sequence[str], on_progress: Callable[[str], None] | None
+    translator: Translator, texts: Sequence[str], on_progress: ProgressCallback | None
 ) -> list[str]:
     def count(done: int) -> None:
         if on_progress:

@@ -1,6 +1,6 @@
 """Self-attention without parameters: Y = softmax(X Xᵀ) X, all words in one go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
@@ -10,10 +10,9 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.attention import parameter_free_attention
-from dhyan.insight.blocks import Paragraph, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int, parse_ints, parse_words
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_ints, parse_words
 from dhyan.lessons.self_attention.weighted_sum import TENTHS, VectorsByWord, lookup_vectors
 
 SENTENCE = "money bank grows"
@@ -21,7 +20,7 @@ LENGTHS, WIDTH, REPEATS = (3, 30, 300), 64, 7
 
 
 @dataclass(frozen=True)
-class ParameterFree(LessonResult):
+class ParameterFree(LessonResult, title="parameter_free.title"):
     """Scores, their products without softmax, weights, outputs, and the time by length."""
 
     words: tuple[str, ...]
@@ -42,33 +41,22 @@ class ParameterFree(LessonResult):
         count, width = self.vectors.shape
         return f"({count}×{width})({width}×{count})({count}×{width})"
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The dot products, the softmax, then the times."""
         names = self.words
         micro = [[1e6 * seconds for seconds in row] for row in (self.parallel, self.sequential)]
         methods = (text("parameter_free.go"), text("parameter_free.one_by_one"))
         columns = [text("parameter_free.words", n=n) for n in self.lengths]
-        return Page(
-            text("parameter_free.title"),
-            (
-                Paragraph(text("parameter_free.much_word_goes_another")),
-                table("X", self.vectors, names),
-                table("X Xᵀ", self.scores, names, names, operator="→"),
-                table("(X Xᵀ) X", self.without_softmax, names, digits=3),
-                Paragraph(
-                    text(
-                        "parameter_free.softmax_makes_row_sum",
-                        shapes=self.shapes,
-                        parameters=self.parameters,
-                    )
-                ),
-                heatmap("softmax(X Xᵀ)", self.weights, names, names, digits=3, operator="→"),
-                table("softmax(X Xᵀ) X", self.outputs, names, digits=3),
-                Paragraph(text("parameter_free.time_more_words")),
-                table(text("parameter_free.microseconds"), micro, methods, columns, digits=0),
-                Paragraph(self._timed(text)),
-            ),
-        )
+        yield text.paragraph("parameter_free.much_word_goes_another")
+        yield table("X", self.vectors, names)
+        yield table("X Xᵀ", self.scores, names, names, operator="→")
+        yield table("(X Xᵀ) X", self.without_softmax, names, digits=3)
+        yield text.paragraph("parameter_free.softmax_makes_row_sum")
+        yield heatmap("softmax(X Xᵀ)", self.weights, names, names, digits=3, operator="→")
+        yield table("softmax(X Xᵀ) X", self.outputs, names, digits=3)
+        yield text.paragraph("parameter_free.time_more_words")
+        yield table(text("parameter_free.microseconds"), micro, methods, columns, digits=0)
+        yield Paragraph(self._timed(text))
 
     def _timed(self, text: Text) -> str:
         count, ratio = self.lengths[-1], self.sequential[-1] / self.parallel[-1]
@@ -81,6 +69,7 @@ class ParameterFree(LessonResult):
         return f"{same} {pace}"
 
 
+@lesson
 def parameter_free(
     sentence: str | Sequence[str] = SENTENCE,
     *,

@@ -1,6 +1,6 @@
 """Query, key and value: attention as a soft dictionary lookup, and learned projections."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,9 +12,8 @@ from dhyan.attention import attend
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
-from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 
 SYMBOLS, POSITIONS, NARROW = 8, 6, 12
 BATCH, RATE, UNSEEN = 64, 0.03, 512
@@ -122,7 +121,7 @@ VECTOR_NAMES = ("x", "2 x", "x W_q", "x W_k", "x W_v")
 
 
 @dataclass(frozen=True)
-class QueryKeyValue(LessonResult):
+class QueryKeyValue(LessonResult, title="query_key_value.title"):
     """Soft dictionary lookups by sharpness, projections of a vector, and the retrieval runs."""
 
     keys: tuple[str, ...]
@@ -136,51 +135,40 @@ class QueryKeyValue(LessonResult):
     degrees: Float64[Tensor, " 5"]
     retrieval: tuple[RetrievalRun, ...]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The lookups, the projections, the retrieval runs."""
         key, last = self.query, float(self.answers[-1])
         sharp = [f"{level:g}" for level in self.sharpness]
-        return Page(
-            text("query_key_value.title"),
-            (
-                Paragraph(
-                    text(
-                        "query_key_value.dictionary_gives_value_key",
-                        key=key,
-                        value=self._exact_value(),
-                        last=last,
-                        sharpest=sharp[-1],
-                    )
-                ),
-                heatmap(
-                    text("query_key_value.weights_sharpness"),
-                    self.weights,
-                    sharp,
-                    self.keys,
-                    digits=4,
-                    operator="→",
-                ),
-                table(f"d[{key}]", self.answers.unsqueeze(1), digits=4),
-                Paragraph(self._describe_directions(text)),
-                table(
-                    text("query_key_value.vectors"), self.transformed, VECTOR_NAMES, operator="→"
-                ),
-                table(text("query_key_value.length"), self.lengths.unsqueeze(1)),
-                table(text("query_key_value.degrees_x"), self.degrees.unsqueeze(1)),
-                *self._learned(text),
-            ),
+        yield text.paragraph(
+            "query_key_value.dictionary_gives_value_key",
+            key=key,
+            value=self._exact_value(),
+            last=last,
+            sharpest=sharp[-1],
         )
+        yield heatmap(
+            text("query_key_value.weights_sharpness"),
+            self.weights,
+            sharp,
+            self.keys,
+            digits=4,
+            operator="→",
+        )
+        yield table(f"d[{key}]", self.answers.unsqueeze(1), digits=4)
+        yield Paragraph(self._describe_directions(text))
+        yield table(text("query_key_value.vectors"), self.transformed, VECTOR_NAMES, operator="→")
+        yield table(text("query_key_value.length"), self.lengths.unsqueeze(1))
+        yield table(text("query_key_value.degrees_x"), self.degrees.unsqueeze(1))
+        yield from self._learned(text)
 
-    def _learned(self, text: Text) -> tuple[Block, ...]:
+    def _learned(self, text: Text) -> Iterator[Block]:
         if not self.retrieval:
-            return ()
+            return
         names = [run.projections for run in self.retrieval]
         right = [[100 * run.share] for run in self.retrieval]
-        return (
-            Paragraph(self._separated(text)),
-            table(text("query_key_value.right"), right, names, digits=1),
-            table(text("query_key_value.loss"), [[run.loss] for run in self.retrieval], digits=3),
-        )
+        yield Paragraph(self._separated(text))
+        yield table(text("query_key_value.right"), right, names, digits=1)
+        yield table(text("query_key_value.loss"), [[run.loss] for run in self.retrieval], digits=3)
 
     def _exact_value(self) -> float:
         return float(self.values[self.keys.index(self.query)])
@@ -211,6 +199,7 @@ class QueryKeyValue(LessonResult):
         return comparison + why
 
 
+@lesson
 def query_key_value(
     dictionary: Mapping[str, float | int] = DICTIONARY,
     *,

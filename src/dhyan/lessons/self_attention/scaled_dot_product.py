@@ -22,10 +22,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.kernels.backend import reference_kernels
-from dhyan.lessons.argument_parsing import parse_int, parse_ints
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.tiny_models import ProgressCallback
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_ints
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
@@ -266,7 +264,7 @@ CLEAR = 0.05  # smallest difference of two accuracies that counts, at one seed
 
 
 @dataclass(frozen=True)
-class ScaledDotProduct(LessonResult):
+class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
     """Variances, softmaxes of pairs, four runs: wide with √dk and without, narrow without and with.
 
     `free_values` are the number of queries, their width, and the width of their contexts.
@@ -282,24 +280,14 @@ class ScaledDotProduct(LessonResult):
     free_values: tuple[int, int, int]
     runs: tuple[TrainingRun, ...]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The spread of dot products, the softmax, the training."""
         names = [f"({', '.join(f'{score:g}' for score in pair)})" for pair in self.pairs.tolist()]
-        return Page(
-            text("scaled_dot_product.title"),
-            (
-                Paragraph(self._spreads(text)),
-                self._variances(text),
-                heatmap(
-                    text("scaled_dot_product.softmax_pair"),
-                    self.softmaxed,
-                    names,
-                    digits=4,
-                ),
-                Paragraph(self._divided(text)),
-                *self._training(text),
-            ),
-        )
+        yield Paragraph(self._spreads(text))
+        yield self._variances(text)
+        yield heatmap(text("scaled_dot_product.softmax_pair"), self.softmaxed, names, digits=4)
+        yield Paragraph(self._divided(text))
+        yield from self._training(text)
 
     def _variances(self, text: Text) -> LineChart:
         raw, scaled = self.spread.variances.tolist()
@@ -342,18 +330,16 @@ class ScaledDotProduct(LessonResult):
             "scaled_dot_product.var_ax_var_x",
             first=first,
             last=last,
-            variance=self.variance,
             by=by,
-            divided_variance=self.divided_variance,
             count=count,
             key_=key,
             value=value,
         )
 
-    def _training(self, text: Text) -> tuple[Block, ...]:
+    def _training(self, text: Text) -> Iterator[Block]:
         runs = self.runs
         if not runs:
-            return ()
+            return
         names = [f"dk {run.key_width}{', √dk' if run.scaled else ''}" for run in runs]
         steps = tuple(map(str, runs[0].steps))
         step = text("scaled_dot_product.step")
@@ -374,18 +360,12 @@ class ScaledDotProduct(LessonResult):
             text("scaled_dot_product.top_weight"): [run.largest[-1] for run in runs],
             text("scaled_dot_product.high_gradient"): [run.most for run in runs],
         }
-        return (
-            Paragraph(self._claims(text)),
-            *(
-                LineChart(title, tuple(map(Curve, names, self._of(which))), steps, step, up)
-                for which, (title, up) in charts.items()
-            ),
-            Paragraph(text("scaled_dot_product.after_training")),
-            *(
-                table(title, [[value] for value in column], () if number else names)
-                for number, (title, column) in enumerate(columns.items())
-            ),
-        )
+        yield Paragraph(self._claims(text))
+        for which, (title, up) in charts.items():
+            yield LineChart(title, tuple(map(Curve, names, self._of(which))), steps, step, up)
+        yield text.paragraph("scaled_dot_product.after_training")
+        for number, (title, column) in enumerate(columns.items()):
+            yield table(title, [[value] for value in column], () if number else names)
 
     def _of(self, which: str) -> list[tuple[float, ...]]:
         return [getattr(run, which) for run in self.runs]
@@ -472,6 +452,7 @@ class ScaledDotProduct(LessonResult):
         )
 
 
+@lesson
 def scaled_dot_product(
     *,
     widths: Sequence[int] = WIDTHS,

@@ -1,6 +1,6 @@
 """Self-attention with every matrix written out: X W_q, X W_k, X W_v, Q Kᵀ, /√dk, softmax, · V."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -8,11 +8,10 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, heatmap, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 
 SATURATED = 0.9995  # a weight that is printed as 1.000
 
@@ -45,7 +44,7 @@ EXAMPLES = {
 
 
 @dataclass(frozen=True)
-class SelfAttentionByHand(LessonResult):
+class SelfAttentionByHand(LessonResult, title="self_attention_by_hand.title"):
     """Every matrix from the embeddings to the outputs."""
 
     words: tuple[str, ...]
@@ -58,30 +57,20 @@ class SelfAttentionByHand(LessonResult):
     weights: Float64[Tensor, "T T"]
     outputs: Float64[Tensor, "T V"]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The matrices in the order of computation."""
         names, width = self.words, self.queries.shape[1]
-        return Page(
-            text("self_attention_by_hand.title"),
-            (
-                Paragraph(text("self_attention_by_hand.word_vector_x_asks")),
-                table("X", self.embeddings, names),
-                table("Q = X W_q", self.queries, names),
-                table("K = X W_k", self.keys, names),
-                table("V = X W_v", self.values, names),
-                table("Q Kᵀ", self.scores, names, names, operator="→"),
-                table(f"Q Kᵀ / √{width}", self.scaled, names, names, operator="→"),
-                heatmap(
-                    text("self_attention_by_hand.weights"),
-                    self.weights,
-                    names,
-                    names,
-                    digits=3,
-                ),
-                table(text("self_attention_by_hand.outputs"), self.outputs, names, digits=3),
-                *((Paragraph(self._saturated(text)),) if self.saturated else ()),
-            ),
-        )
+        yield text.paragraph("self_attention_by_hand.word_vector_x_asks")
+        yield table("X", self.embeddings, names)
+        yield table("Q = X W_q", self.queries, names)
+        yield table("K = X W_k", self.keys, names)
+        yield table("V = X W_v", self.values, names)
+        yield table("Q Kᵀ", self.scores, names, names, operator="→")
+        yield table(f"Q Kᵀ / √{width}", self.scaled, names, names, operator="→")
+        yield heatmap(text("self_attention_by_hand.weights"), self.weights, names, names, digits=3)
+        yield table(text("self_attention_by_hand.outputs"), self.outputs, names, digits=3)
+        if self.saturated:
+            yield Paragraph(self._saturated(text))
 
     @property
     def saturated(self) -> bool:
@@ -94,6 +83,7 @@ class SelfAttentionByHand(LessonResult):
         return text("self_attention_by_hand.even_after_weight_three", width=width)
 
 
+@lesson
 def self_attention_by_hand(
     sentence: str | Sequence[str] | None = None,
     *,

@@ -1,6 +1,6 @@
 """Cross-attention and self-attention: Luong's three steps across two sequences and within one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,9 +10,8 @@ from torch import Tensor
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 
 SENTENCE, TARGET = "turn off the lights", "लाइट बंद करो"
 STATES = ((2, 0, 0), (1, 2, 0), (0, 0, 1), (0, 1, 2))
@@ -43,7 +42,7 @@ def three_steps(
 
 
 @dataclass(frozen=True)
-class SelfVsCrossAttention(LessonResult):
+class SelfVsCrossAttention(LessonResult, title="self_vs_cross_attention.title"):
     """States of both sequences; the three steps across them and within the first."""
 
     states: Float64[Tensor, "S D"]
@@ -51,49 +50,40 @@ class SelfVsCrossAttention(LessonResult):
     cross_attention: AttentionSteps
     self_attention: AttentionSteps
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Every step twice, side by side."""
-        return Page(
-            text("self_vs_cross_attention.title"),
-            (
-                Paragraph(text("self_vs_cross_attention.attention_three_steps_align")),
-                table(
-                    text("self_vs_cross_attention.s_states_ask"),
-                    self.target_states,
-                    self.cross_attention.query_words,
-                ),
-                table(
-                    text("self_vs_cross_attention.h_states_answer"),
-                    self.states,
-                    self.cross_attention.key_words,
-                ),
-                *self._step(text, text("self_vs_cross_attention.align_s_i_h"), "scores"),
-                *self._step(text, text("self_vs_cross_attention.softmax_ij_row_sums"), "weights"),
-                *self._step(text, text("self_vs_cross_attention.weighted_sum_ij_h"), "contexts"),
-                Paragraph(f"{self._describe_cross(text)} {self._describe_self(text)}"),
-            ),
+        yield text.paragraph("self_vs_cross_attention.attention_three_steps_align")
+        yield table(
+            text("self_vs_cross_attention.s_states_ask"),
+            self.target_states,
+            self.cross_attention.query_words,
         )
+        yield table(
+            text("self_vs_cross_attention.h_states_answer"),
+            self.states,
+            self.cross_attention.key_words,
+        )
+        yield from self._step(text, text("self_vs_cross_attention.align_s_i_h"), "scores")
+        yield from self._step(text, text("self_vs_cross_attention.softmax_ij_row_sums"), "weights")
+        yield from self._step(text, text("self_vs_cross_attention.weighted_sum_ij_h"), "contexts")
+        yield Paragraph(f"{self._describe_cross(text)} {self._describe_self(text)}")
 
-    def _step(self, text: Text, name: str, which: str) -> tuple[Block, ...]:
+    def _step(self, text: Text, name: str, which: str) -> Iterator[Block]:
         """A step across, and the same within."""
         draw = heatmap if which == "weights" else table
         cross_title = text("self_vs_cross_attention.across")
         self_title = text("self_vs_cross_attention.within")
-        return (
-            Paragraph(name),
-            *(
-                draw(
-                    title,
-                    getattr(steps, which),
-                    steps.query_words,
-                    steps.key_words if which != "contexts" else (),
-                )
-                for steps, title in (
-                    (self.cross_attention, cross_title),
-                    (self.self_attention, self_title),
-                )
-            ),
-        )
+        yield Paragraph(name)
+        for steps, title in (
+            (self.cross_attention, cross_title),
+            (self.self_attention, self_title),
+        ):
+            yield draw(
+                title,
+                getattr(steps, which),
+                steps.query_words,
+                steps.key_words if which != "contexts" else (),
+            )
 
     def _describe_cross(self, text: Text) -> str:
         top_keys = self.cross_attention.weights.argmax(1).tolist()
@@ -118,6 +108,7 @@ class SelfVsCrossAttention(LessonResult):
         )
 
 
+@lesson
 def self_vs_cross_attention(
     sentence: str | Sequence[str] = SENTENCE,
     target: str | Sequence[str] = TARGET,

@@ -1,6 +1,6 @@
 """Task-specific vectors: one encoder trained for translation and for sentiment classification."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -19,9 +19,9 @@ from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, Point, ScatterPlot, Table, heatmap
-from dhyan.lessons.argument_parsing import parse_int, parse_words
+from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
 from dhyan.lessons.catalogue import Text
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.probes import (
     ProbeResult,
     linear_cka,
@@ -31,9 +31,7 @@ from dhyan.lessons.probes import (
     tense_of,
     transformer_encoder,
 )
-from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import read_snapshot
-from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.lessons.trained_model import knows_every_word
 from dhyan.models.transformer import TransformerEncoder
 
@@ -355,7 +353,7 @@ CLEAR = 0.1  # smallest difference of two CKA values that counts
 
 
 @dataclass(frozen=True)
-class TaskSpecificVectors(LessonResult):
+class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
     """The encoders' views before training and after each task, and their similarity.
 
     `majority_baselines` are the accuracies of each fact's majority class, `cka` the linear CKA of
@@ -378,37 +376,25 @@ class TaskSpecificVectors(LessonResult):
     chrf: float
     classified: ProbeResult
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The two tasks, their probes, their similarity, one sentence's neighbours."""
         names = [text(f"task_specific_vectors.task_{view.task}") for view in self.views]
-        return Page(
-            text("task_specific_vectors.title"),
-            (
-                Paragraph(self._trained(text)),
-                self._probes(names, text),
-                heatmap(
-                    text("task_specific_vectors.alike_cka"),
-                    self.cka,
-                    names,
-                    names,
-                ),
-                Paragraph(self._describe_facts(text)),
-                *(self._plane(view, text) for view in self.views if view.task != UNTRAINED),
-                Paragraph(self._apart(text)),
-                *(
-                    Paragraph(self._near(view, text))
-                    for view in self.views
-                    if view.task != UNTRAINED
-                ),
-            ),
-        )
+        yield Paragraph(self._trained(text))
+        yield self._probes(names, text)
+        yield heatmap(text("task_specific_vectors.alike_cka"), self.cka, names, names)
+        yield Paragraph(self._describe_facts(text))
+        for view in self.views:
+            if view.task != UNTRAINED:
+                yield self._plane(view, text)
+        yield Paragraph(self._apart(text))
+        for view in self.views:
+            if view.task != UNTRAINED:
+                yield Paragraph(self._near(view, text))
 
     def _trained(self, text: Text) -> str:
         low, high = self.classified.interval
         return text(
             "task_specific_vectors.two_encoders_begin_same",
-            steps=self.steps,
-            chrf=self.chrf,
             half_steps=self.steps // 2,
             share=self.classified.share,
             low=low,
@@ -463,9 +449,7 @@ class TaskSpecificVectors(LessonResult):
         )
         if both < min(self.cka_across_seeds) - CLEAR:
             return verdict + text(
-                "task_specific_vectors.same_sentence_gets_different",
-                steps=self.steps,
-                half_steps=self.steps // 2,
+                "task_specific_vectors.same_sentence_gets_different", half_steps=self.steps // 2
             )
         return verdict + text("task_specific_vectors.differ_more_two_trainings")
 
@@ -477,7 +461,6 @@ class TaskSpecificVectors(LessonResult):
         name = text(f"task_specific_vectors.task_{view.task}")
         return text(
             "task_specific_vectors.nearest",
-            sentence=self.sentence,
             sentiment=_sentiment_name(self.sentiment, text),
             name=name,
             neighbours=neighbours,
@@ -499,13 +482,14 @@ class TaskSpecificVectors(LessonResult):
         return next(view for view in self.views if view.task == task)
 
 
+@lesson
 def task_specific_vectors(
     sentence: str | Sequence[str] = SENTENCE,
     *,
     train: bool = False,
     steps: int = STEPS,
     seed: int = 1,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> TaskSpecificVectors:
     """The same encoder trained for two tasks: the snapshot, or trained now.
 
@@ -522,9 +506,7 @@ def task_specific_vectors(
         return measure_tasks(encoders, reseeded, text, steps)
     if (text, steps, seed) != (SENTENCE, STEPS, 1):
         raise UserError("the snapshot was not made with that: give train=true to train here")
-    snapshot = read_snapshot("task_specific_vectors")
-    assert isinstance(snapshot, TaskSpecificVectors)
-    return snapshot
+    return read_snapshot("task_specific_vectors", TaskSpecificVectors)
 
 
 def measure_tasks(

@@ -1,6 +1,6 @@
 """Weighted sum: each word becomes a mixture of its sentence's vectors by given weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,9 +10,8 @@ from torch import Tensor
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 
 VectorsByWord = Mapping[str, Sequence[float | int]]
 
@@ -55,19 +54,17 @@ class SentenceMixture:
     vectors: Float64[Tensor, "T D"]
     mixed: Float64[Tensor, "T D"]
 
-    def parts(self, text: Text) -> tuple[Block, ...]:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The sentence, and its weights times its vectors."""
         names = self.words
-        return (
-            Paragraph(f"“{' '.join(names)}”"),
-            heatmap(text("weighted_sum.weights"), self.weights, names, names, operator="·"),
-            table(text("weighted_sum.vectors"), self.vectors, names, operator="="),
-            table(text("weighted_sum.mixtures"), self.mixed, names, digits=3),
-        )
+        yield Paragraph(f"“{' '.join(names)}”")
+        yield heatmap(text("weighted_sum.weights"), self.weights, names, names, operator="·")
+        yield table(text("weighted_sum.vectors"), self.vectors, names, operator="=")
+        yield table(text("weighted_sum.mixtures"), self.mixed, names, digits=3)
 
 
 @dataclass(frozen=True)
-class WeightedSum(LessonResult):
+class WeightedSum(LessonResult, title="weighted_sum.title"):
     """Two sentences, and the distances between the mixtures of shared words."""
 
     first: SentenceMixture
@@ -76,17 +73,12 @@ class WeightedSum(LessonResult):
     differences: Float64[Tensor, "N D"]
     distances: Float64[Tensor, " N"]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """One sentence, the other, and the word they share."""
-        return Page(
-            text("weighted_sum.title"),
-            (
-                Paragraph(text("weighted_sum.row_weights_says_much")),
-                *self.first.parts(text),
-                *self.second.parts(text),
-                Paragraph(self._compared(text)),
-            ),
-        )
+        yield text.paragraph("weighted_sum.row_weights_says_much")
+        yield from self.first.blocks(text)
+        yield from self.second.blocks(text)
+        yield Paragraph(self._compared(text))
 
     def _compared(self, text: Text) -> str:
         if not self.shared:
@@ -102,6 +94,7 @@ class WeightedSum(LessonResult):
         return text("weighted_sum.vector_now_two_apart", word=word, far=far)
 
 
+@lesson
 def weighted_sum(
     sentence: str | Sequence[str] = SENTENCE,
     other: str | Sequence[str] = OTHER,

@@ -1,7 +1,7 @@
 """Permutation equivariance: without positions, attention ignores word order."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,10 +10,9 @@ from torch import Tensor
 
 from dhyan.attention import Attention, MultiHeadAttention, parameter_free_attention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
+from dhyan.insight.blocks import Block, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.self_attention.weighted_sum import VectorsByWord, lookup_vectors
 from dhyan.models.positions import Sinusoids
 
@@ -22,7 +21,7 @@ HEADS, NOTHING = 2, 1e-9
 
 
 @dataclass(frozen=True)
-class WordOrder(LessonResult):
+class WordOrder(LessonResult, title="word_order.title"):
     """Outputs in both orders; `permutation` maps the second order to the first.
 
     `differences` are the largest |Δ| of a word: a row for attention without parameters and one for
@@ -40,29 +39,20 @@ class WordOrder(LessonResult):
     other_positioned_outputs: Float64[Tensor, "T D"]
     differences: Float64[Tensor, "2 2"]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Without positions, with them, and the differences."""
         here, there = " ".join(self.words), " ".join(self.other)
         rows = (text("word_order.softmax_x_x_x"), text("word_order.heads_w_q_w"))
         columns = (text("word_order.without_positions"), text("word_order.positions"))
-        return Page(
-            text("word_order.title"),
-            (
-                Paragraph(text("word_order.same_words_two_orders", here=here, there=there)),
-                table(text("word_order.outputs_first_order"), self.outputs, self.words),
-                table(text("word_order.outputs_second_order"), self.other_outputs, self.other),
-                table(
-                    text("word_order.positions_first_order"), self.positioned_outputs, self.words
-                ),
-                table(
-                    text("word_order.positions_second_order"),
-                    self.other_positioned_outputs,
-                    self.other,
-                ),
-                table(text("word_order.largest_word"), self.differences, rows, columns, digits=4),
-                Paragraph(f"{self._blind(text)} {self._cured(text)}".strip()),
-            ),
+        yield text.paragraph("word_order.same_words_two_orders", here=here, there=there)
+        yield table(text("word_order.outputs_first_order"), self.outputs, self.words)
+        yield table(text("word_order.outputs_second_order"), self.other_outputs, self.other)
+        yield table(text("word_order.positions_first_order"), self.positioned_outputs, self.words)
+        yield table(
+            text("word_order.positions_second_order"), self.other_positioned_outputs, self.other
         )
+        yield table(text("word_order.largest_word"), self.differences, rows, columns, digits=4)
+        yield Paragraph(f"{self._blind(text)} {self._cured(text)}".strip())
 
     def _blind(self, text: Text) -> str:
         most = float(self.differences[:, 0].max())
@@ -83,6 +73,7 @@ class WordOrder(LessonResult):
         return text("word_order.even_positions_added_output")
 
 
+@lesson
 def word_order(
     sentence: str | Sequence[str] = SENTENCE,
     other: str | Sequence[str] | None = None,

@@ -1,6 +1,6 @@
 """Word-sense probing: whether a trained encoder's states separate an ambiguous word's meanings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -17,9 +17,9 @@ from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, Point, ScatterPlot, Table, heatmap
-from dhyan.lessons.argument_parsing import parse_int
+from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
 from dhyan.lessons.catalogue import Text
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int
 from dhyan.lessons.probes import (
     NORMAL,
     ProbeResult,
@@ -30,7 +30,6 @@ from dhyan.lessons.probes import (
     transformer_encoder,
     word_vectors,
 )
-from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import (
     CORE,
@@ -217,26 +216,22 @@ class WordSenseProbes(LessonResult):
     after: Float64[Tensor, "N 2"]
     after_explained: Float64[Tensor, " 2"]
 
-    def page(self, text: Text) -> Page:
+    def title(self, text: Text) -> str:
+        """The title, with its numbers."""
+        return text("word_senses.title", word=self.words[0].word)
+
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The first word level by level and as a scatter plot, then all words."""
         first = self.words[0]
-        return Page(
-            text("word_senses.title", word=first.word),
-            (
-                Paragraph(self._describe_probe(text)),
-                _levels(first, text),
-                Paragraph(_gained(first, text)),
-                self._plane(
-                    text("word_senses.untrained_encoder"), self.before, self.before_explained
-                ),
-                self._plane(
-                    text("word_senses.trained_last_layer"), self.after, self.after_explained
-                ),
-                Paragraph(self._training_effects(text)),
-                self._every(text),
-                *((Paragraph(below),) if (below := self._below(text)) else ()),
-            ),
-        )
+        yield Paragraph(self._describe_probe(text))
+        yield _levels(first, text)
+        yield Paragraph(_gained(first, text))
+        yield self._plane(text("word_senses.untrained_encoder"), self.before, self.before_explained)
+        yield self._plane(text("word_senses.trained_last_layer"), self.after, self.after_explained)
+        yield Paragraph(self._training_effects(text))
+        yield self._every(text)
+        if below := self._below(text):
+            yield Paragraph(below)
 
     def _describe_probe(self, text: Text) -> str:
         first = self.words[0]
@@ -334,13 +329,14 @@ class WordSenseProbes(LessonResult):
         return heatmap("", rows, [word.word for word in self.words], columns)
 
 
+@lesson
 def word_senses(
     model: str | Path | Translator | None = None,
     *,
     words: str | Sequence[str] = WORDS,
     sentences: int = 300,
     seed: int = SEED,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> WordSenseProbes:
     """Probe a trained encoder for the meanings of words: the snapshot, or a run.
 
@@ -353,9 +349,7 @@ def word_senses(
                 f"words: the snapshot is of {', '.join(WORDS)}; for others give model=RUN, a "
                 "folder of `dhyan train`"
             )
-        snapshot = read_snapshot("word_senses")
-        assert isinstance(snapshot, WordSenseProbes)
-        return snapshot
+        return read_snapshot("word_senses", WordSenseProbes)
     sentences, seed = parse_int("sentences", sentences, least=100), parse_int("seed", seed, least=0)
     for word in chosen_words or ("",):
         if word not in ambiguous_words():

@@ -1,6 +1,6 @@
 """Categorical cross-entropy of a sentence: per word, summed and averaged."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log, log10
 
@@ -9,10 +9,9 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
-from dhyan.lessons.argument_parsing import parse_words
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 
 RIGHT = (0.4, 0.1, 0.1)
 SENTENCE = "सोच लो <end>"
@@ -20,7 +19,7 @@ PROBABILITIES = tuple(tenth / 10 for tenth in range(1, 11))
 
 
 @dataclass(frozen=True)
-class CrossEntropy(LessonResult):
+class CrossEntropy(LessonResult, title="cross_entropy.title"):
     """The probability of the correct word at every step, and its loss in nats and in base 10.
 
     `perplexity` is e to the average: the number of equally likely words with the same loss.
@@ -36,43 +35,36 @@ class CrossEntropy(LessonResult):
     average_tens: float
     perplexity: float
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The steps, then their sum and their mean."""
         steps = torch.stack([self.right, self.natural, self.tens], dim=1)
         sums = [[self.total, self.total_tens], [self.average, self.average_tens]]
-        return Page(
-            text("cross_entropy.title"),
+        yield text.paragraph("cross_entropy.step_softmax_gives_word")
+        yield table(
+            text("cross_entropy.step"),
+            steps,
+            self.words,
+            ("p", "−ln p", "−log₁₀ p"),
+            digits=3,
+            operator="→",
+        )
+        yield table(
+            text("cross_entropy.sentence"),
+            sums,
+            (text("cross_entropy.total"), text("cross_entropy.average")),
+            ("−ln p", "−log₁₀ p"),
+            digits=3,
+        )
+        yield Paragraph(self._verdict(text))
+        yield LineChart(
+            text("cross_entropy.price_word"),
             (
-                Paragraph(text("cross_entropy.step_softmax_gives_word")),
-                table(
-                    text("cross_entropy.step"),
-                    steps,
-                    self.words,
-                    ("p", "−ln p", "−log₁₀ p"),
-                    digits=3,
-                    operator="→",
-                ),
-                table(
-                    text("cross_entropy.sentence"),
-                    sums,
-                    (text("cross_entropy.total"), text("cross_entropy.average")),
-                    ("−ln p", "−log₁₀ p"),
-                    digits=3,
-                ),
-                Paragraph(self._verdict(text)),
-                LineChart(
-                    text("cross_entropy.price_word"),
-                    (
-                        Curve("−ln p", [log(1 / prob) for prob in PROBABILITIES]),
-                        Curve(
-                            "−log₁₀ p", [log10(1 / prob) for prob in PROBABILITIES], style="dashed"
-                        ),
-                    ),
-                    tuple(f"{prob:g}".removeprefix("0") for prob in PROBABILITIES),
-                    text("cross_entropy.probability_right_word"),
-                    text("cross_entropy.loss"),
-                ),
+                Curve("−ln p", [log(1 / prob) for prob in PROBABILITIES]),
+                Curve("−log₁₀ p", [log10(1 / prob) for prob in PROBABILITIES], style="dashed"),
             ),
+            tuple(f"{prob:g}".removeprefix("0") for prob in PROBABILITIES),
+            text("cross_entropy.probability_right_word"),
+            text("cross_entropy.loss"),
         )
 
     def _verdict(self, text: Text) -> str:
@@ -83,14 +75,10 @@ class CrossEntropy(LessonResult):
             if price == most
         )
         share = 100 * most / (self.total or 1)
-        return text(
-            "cross_entropy.two_columns_differ_factor",
-            share=share,
-            word=word,
-            perplexity=self.perplexity,
-        )
+        return text("cross_entropy.two_columns_differ_factor", share=share, word=word)
 
 
+@lesson
 def cross_entropy(
     probabilities: Sequence[int | float] = RIGHT, *, sentence: str | Sequence[str] | None = None
 ) -> CrossEntropy:

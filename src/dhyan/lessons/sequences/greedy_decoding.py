@@ -1,6 +1,6 @@
 """Greedy decoding, the most probable word at every step, compared with beam search."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
@@ -12,11 +12,9 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_logprobs
 from dhyan.decoding.translator import TooLong, Translator
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.sequences.seq2seq_training import PAIRS, seq2seq_training
-from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.lessons.trained_model import load_translator
 from dhyan.special_tokens import BOS, EOS
 
@@ -43,7 +41,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class GreedyDecoding(LessonResult):
+class GreedyDecoding(LessonResult, title="greedy_decoding.title"):
     """Every step of greedy decoding, its hypothesis, and those of beam search, best first."""
 
     sentence: str
@@ -52,11 +50,9 @@ class GreedyDecoding(LessonResult):
     beam: tuple[Hypothesis, ...]
     width: int
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The steps, then the hypotheses."""
-        blocks: list[Block] = [
-            Paragraph(text("greedy_decoding.been_read_step_likeliest", sentence=self.sentence))
-        ]
+        blocks: list[Block] = [text.paragraph("greedy_decoding.been_read_step_likeliest")]
         for number, step in enumerate(self.steps, 1):
             title, probs = f"{number}. {step.input_token} →", torch.tensor(step.probs)
             blocks.append(heatmap(title, probs, (), step.words, digits=3))
@@ -78,21 +74,16 @@ class GreedyDecoding(LessonResult):
                 digits=3,
             )
         )
-        return Page(text("greedy_decoding.title"), tuple(blocks))
+        yield from blocks
 
     def _verdict(self, text: Text) -> str:
         gain = self.beam[0].score - self.greedy.score
         if abs(gain) < SAME:
-            return text(
-                "greedy_decoding.product_steps_probabilities_sentence_beam", width=self.width
-            )
+            return text("greedy_decoding.product_steps_probabilities_sentence_beam")
         likelier = gain > 0
         times = exp(abs(gain))
         return text(
-            "greedy_decoding.product_steps_probabilities_sentence",
-            width=self.width,
-            times=times,
-            likelier=likelier,
+            "greedy_decoding.product_steps_probabilities_sentence", times=times, likelier=likelier
         )
 
 
@@ -107,6 +98,7 @@ class _SearchModel:
     limit: int
 
 
+@lesson
 def greedy_decoding(
     sentence: str = PAIRS[0][0],
     *,

@@ -1,6 +1,6 @@
 """One-hot vectors: from words to ids to vectors, and why a matrix product looks up an embedding."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,11 +8,10 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, table
+from dhyan.insight.blocks import Block, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 from dhyan.text import bag_of_words as counts
 
 SENTENCE = "think about it"
@@ -62,7 +61,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class OneHot(LessonResult):
+class OneHot(LessonResult, title="one_hot.title"):
     """A sentence as ids and one-hot vectors, their product with a matrix, and the matrix's rows."""
 
     words: tuple[str, ...]
@@ -75,7 +74,7 @@ class OneHot(LessonResult):
     same: bool
     cost: Cost
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The product, then the costs."""
         cost, vocabulary = self.cost, self.vocabulary
         weights, memory = _ratio(text, *cost.parameters), _ratio(text, *cost.batch_bytes)
@@ -83,42 +82,36 @@ class OneHot(LessonResult):
             *(cost.numbers, cost.word_bytes, cost.batch_bytes),
             *(cost.parameters, cost.parameter_bytes),
         )
-        return Page(
-            text("one_hot.title"),
+        yield text.paragraph("one_hot.word_number_id_hot")
+        yield table("id", self.ids.unsqueeze(1), self.words)
+        yield table("one-hot", self.vectors, (), vocabulary, operator="·")
+        yield table("W", self.weights, vocabulary, operator="=")
+        yield table(text("one_hot.rows_w"), self.product, self.words)
+        yield text.paragraph(
+            "one_hot.words_lstm_cells_vectors",
+            words=cost.words,
+            cells=cost.cells,
+            width=cost.width,
+            weights=weights,
+            memory=memory,
+            batch=cost.batch,
+            length=cost.length,
+        )
+        yield table(
+            "",
+            torch.tensor(bill),
             (
-                Paragraph(text("one_hot.word_number_id_hot", same=self.same)),
-                table("id", self.ids.unsqueeze(1), self.words),
-                table("one-hot", self.vectors, (), vocabulary, operator="·"),
-                table("W", self.weights, vocabulary, operator="="),
-                table(text("one_hot.rows_w"), self.product, self.words),
-                Paragraph(
-                    text(
-                        "one_hot.words_lstm_cells_vectors",
-                        words=cost.words,
-                        cells=cost.cells,
-                        width=cost.width,
-                        weights=weights,
-                        memory=memory,
-                        batch=cost.batch,
-                        length=cost.length,
-                    )
-                ),
-                table(
-                    "",
-                    torch.tensor(bill),
-                    (
-                        text("one_hot.numbers_word"),
-                        text("one_hot.bytes_word"),
-                        text("one_hot.bytes_batch"),
-                        text("one_hot.weights"),
-                        text("one_hot.bytes_weights"),
-                    ),
-                    ("one-hot", text("one_hot.embedding")),
-                ),
+                text("one_hot.numbers_word"),
+                text("one_hot.bytes_word"),
+                text("one_hot.bytes_batch"),
+                text("one_hot.weights"),
+                text("one_hot.bytes_weights"),
             ),
+            ("one-hot", text("one_hot.embedding")),
         )
 
 
+@lesson
 def one_hot(
     sentence: str | Sequence[str] = SENTENCE,
     *,

@@ -1,6 +1,6 @@
 """Linear probes on each layer of a deep LSTM encoder, for facts of words and of sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -18,8 +18,8 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap
-from dhyan.lessons.argument_parsing import parse_int, parse_ints
 from dhyan.lessons.catalogue import Text
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_ints
 from dhyan.lessons.probes import (
     CORE,
     LONGEST,
@@ -28,9 +28,7 @@ from dhyan.lessons.probes import (
     probe_facts,
     read_probe_sentences,
 )
-from dhyan.lessons.result import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
-from dhyan.lessons.tiny_models import ProgressCallback
 from dhyan.lessons.trained_model import load_translator
 from dhyan.models.rnn import RNNEncoder
 from dhyan.text.skipgram import single_thread
@@ -43,7 +41,7 @@ Model = str | Path | Translator
 
 
 @dataclass(frozen=True)
-class LayerProbes(LessonResult):
+class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
     """Probes of the layers of trained encoders; the runs of a fact are samples of sentences.
 
     `chrfs` are the chrF++ of each model on `translated` of the test sentences.
@@ -68,16 +66,11 @@ class LayerProbes(LessonResult):
             for draws in zip(*self.trainings, strict=True)
         )
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The models, the probes' accuracy layer by layer, and the verdict."""
-        return Page(
-            text("rnn_layer_probes.title"),
-            (
-                Paragraph(self._introduction(text)),
-                *probe_blocks(self.facts, text),
-                Paragraph(self._verdict(text)),
-            ),
-        )
+        yield Paragraph(self._introduction(text))
+        yield from probe_blocks(self.facts, text)
+        yield Paragraph(self._verdict(text))
 
     def _introduction(self, text: Text) -> str:
         trainings, draws = len(self.trainings), len(self.trainings[0][0].runs)
@@ -87,7 +80,6 @@ class LayerProbes(LessonResult):
             if trainings > 1
             else "rnn_layer_probes.trained_encoder",
             trainings=trainings,
-            layers=self.layers,
             cell=self.cell.upper(),
             one_layer=self.layers == 1,
         )
@@ -96,7 +88,6 @@ class LayerProbes(LessonResult):
         return text(
             "rnn_layer_probes.new_sentences_primer_translations",
             encoder=encoder,
-            translated=self.translated,
             scores=scores,
             shortest=SHORTEST,
             longest=LONGEST,
@@ -143,33 +134,31 @@ def fact_name(fact: ProbedFact, text: Text) -> str:
     return text(f"rnn_layer_probes.fact_{fact.name}")
 
 
-def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> tuple[Block, ...]:
+def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> Iterator[Block]:
     """Accuracy of the probes, as a table and as curves."""
     names = [fact_name(fact, text) for fact in facts]
     layer_names = [text("rnn_layer_probes.embedding")]
     layer_names += [text("rnn_layer_probes.layer", at=at) for at in range(1, len(facts[0].shares))]
     shares = torch.tensor([[fact.majority_share, *fact.shares] for fact in facts]).T
     guess, right = text("rnn_layer_probes.commonest_answer"), text("rnn_layer_probes.share_right")
-    return (
-        heatmap(right, shares, [guess, *layer_names], names, digits=3),
-        LineChart(
-            text("rnn_layer_probes.layer_layer_mean_least")
-            if len(facts[0].runs) > 1
-            else text("rnn_layer_probes.layer_layer"),
-            tuple(
-                Curve(
-                    name,
-                    fact.shares,
-                    fact.lows,
-                    fact.highs,
-                    style="solid" if fact.of_word else "dashed",
-                )
-                for name, fact in zip(names, facts, strict=True)
-            ),
-            tuple(layer_names),
-            text("rnn_layer_probes.states_probed"),
-            right,
+    yield heatmap(right, shares, [guess, *layer_names], names, digits=3)
+    yield LineChart(
+        text("rnn_layer_probes.layer_layer_mean_least")
+        if len(facts[0].runs) > 1
+        else text("rnn_layer_probes.layer_layer"),
+        tuple(
+            Curve(
+                name,
+                fact.shares,
+                fact.lows,
+                fact.highs,
+                style="solid" if fact.of_word else "dashed",
+            )
+            for name, fact in zip(names, facts, strict=True)
         ),
+        tuple(layer_names),
+        text("rnn_layer_probes.states_probed"),
+        right,
     )
 
 
@@ -287,7 +276,7 @@ LITTLE = 30.0  # chrF++ of a model that has not learned to translate
 
 
 @dataclass(frozen=True)
-class TrainedLayerProbes(LessonResult):
+class TrainedLayerProbes(LessonResult, title="rnn_layer_probes.title"):
     """Probes of encoders trained here, one per seed, with their validation losses and chrF++."""
 
     facts: tuple[ProbedFact, ...]
@@ -297,24 +286,17 @@ class TrainedLayerProbes(LessonResult):
     losses: tuple[float, ...]
     chrfs: tuple[float, ...]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The model, the probes' accuracy layer by layer, and the verdict."""
-        return Page(
-            text("rnn_layer_probes.title"),
-            (
-                Paragraph(self._introduction(text)),
-                *probe_blocks(self.facts, text),
-                Paragraph(self._verdict(text)),
-            ),
-        )
+        yield Paragraph(self._introduction(text))
+        yield from probe_blocks(self.facts, text)
+        yield Paragraph(self._verdict(text))
 
     def _introduction(self, text: Text) -> str:
         count, loss, chrf = len(self.seeds), value_range(self.losses, 2), value_range(self.chrfs, 1)
         little = max(self.chrfs) < LITTLE
         return text(
             "rnn_layer_probes.encoder_decoder_lstm_layers",
-            layers=self.layers,
-            steps=self.steps,
             count=count,
             several_count=count > 1,
             loss=loss,
@@ -355,6 +337,7 @@ class TrainedLayerProbes(LessonResult):
         return verdict + text("rnn_layer_probes.training_sentences_alone_another")
 
 
+@lesson
 def rnn_layer_probes(
     *,
     model: Model | None = None,
@@ -405,7 +388,7 @@ def _probe_model(
     if model == SNAPSHOT:
         if sentences != USUAL["sentences"] or tuple(seeds) != SEEDS:
             raise UserError("model: the snapshot has its own sentences and seeds; give model=RUN")
-        return read_snapshot("rnn_layer_probes")
+        return read_snapshot("rnn_layer_probes", LayerProbes)
     count = parse_int("sentences", sentences, least=100)
     return probe_layers([model], sentences=count, seeds=parse_ints("seeds", seeds))
 

@@ -1,6 +1,6 @@
 """Three improvements of the plain encoder-decoder, measured: embeddings, depth, reversal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot, sqrt
 from pathlib import Path
@@ -16,7 +16,7 @@ from dhyan.lessons.encoder_decoder.bottleneck import (
     main_test_scores,
     read_report,
 )
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 
 SURE = 1.96  # standard errors to either side that hold 95 % of a normal distribution
@@ -165,7 +165,7 @@ class EmbeddingScores:
         return sum(self.bleu) / len(self.bleu)
 
 
-def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Block, ...]:
+def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> Iterator[Block]:
     """BLEU and gains with their intervals, a row for every model and number of pairs."""
     by_setting = {(start.model, start.pairs, start.embedding): start for start in starts}
     settings = list(dict.fromkeys((start.model, start.pairs) for start in starts))
@@ -183,19 +183,13 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> tuple[Blo
         text("seq2seq_improvements.to"),
     )
     seeds = len(starts[0].bleu)
-    return (
-        Paragraph(
-            text(
-                "seq2seq_improvements.embeddings_mean_bleu_learned",
-                seeds=seeds,
-                several_seeds=seeds > 1,
-            )
-        ),
-        table("BLEU", [[score.mean for score in row] for row in scores], rows, columns, digits=1),
-        table(columns[1], [own[0] for own in gains], rows, ends, digits=1),
-        table(columns[2], [own[1] for own in gains], rows, ends, digits=1),
-        Paragraph(_embedding_verdict(starts, text)),
+    yield text.paragraph(
+        "seq2seq_improvements.embeddings_mean_bleu_learned", seeds=seeds, several_seeds=seeds > 1
     )
+    yield table("BLEU", [[score.mean for score in row] for row in scores], rows, columns, digits=1)
+    yield table(columns[1], [own[0] for own in gains], rows, ends, digits=1)
+    yield table(columns[2], [own[1] for own in gains], rows, ends, digits=1)
+    yield Paragraph(_embedding_verdict(starts, text))
 
 
 def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
@@ -246,24 +240,20 @@ LANGUAGES = ("en", "hi")
 
 
 @dataclass(frozen=True)
-class Seq2SeqImprovements(LessonResult):
+class Seq2SeqImprovements(LessonResult, title="seq2seq_improvements.title"):
     """Effects of reversal and depth by a report, and of embeddings where they were measured."""
 
     report: str
     changes: tuple[Improvement, ...]
     embeddings: tuple[EmbeddingScores, ...] = ()
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Reversal and depth by position and by length, then the embeddings."""
-        return Page(
-            text("seq2seq_improvements.title"),
-            (
-                *self._changed(text),
-                *(embedding_blocks(self.embeddings, text) if self.embeddings else ()),
-            ),
-        )
+        yield from self._changed(text)
+        if self.embeddings:
+            yield from embedding_blocks(self.embeddings, text)
 
-    def _changed(self, text: Text) -> tuple[Block, ...]:
+    def _changed(self, text: Text) -> Iterator[Block]:
         names = [_improvement_name(change, text) for change in self.changes]
         millions = [f"{count / 1e6:.1f}" for change in self.changes for count in change.parameters]
         sizes = "–".join(sorted({min(millions, key=float), max(millions, key=float)}, key=float))
@@ -273,62 +263,57 @@ class Seq2SeqImprovements(LessonResult):
             text("seq2seq_improvements.with"),
             text("seq2seq_improvements.gain"),
         )
-        return (
-            Paragraph(
-                text(
-                    "seq2seq_improvements.models_without_attention_read",
-                    sizes=sizes,
-                    steps=steps,
-                    report=self.report,
-                )
-            ),
-            table(
-                "BLEU",
-                [(*change.bleu, change.gain.value) for change in self.changes],
-                names,
-                columns,
-                digits=1,
-            ),
-            LineChart(
-                text("seq2seq_improvements.more_words_right_place"),
-                tuple(
-                    _curve(name, change.by_position)
-                    for name, change in zip(names, self.changes, strict=True)
-                ),
-                (
-                    text("seq2seq_improvements.first_fifth"),
-                    text("seq2seq_improvements.second"),
-                    text("seq2seq_improvements.third"),
-                    text("seq2seq_improvements.fourth"),
-                    text("seq2seq_improvements.last"),
-                ),
-                text("seq2seq_improvements.told_words_before"),
-                text("seq2seq_improvements.hundredths"),
-            ),
-            LineChart(
-                text("seq2seq_improvements.gain_bleu_length_source"),
-                tuple(
-                    _curve(name, change.by_length)
-                    for name, change in zip(names, self.changes, strict=True)
-                ),
-                self.changes[0].lengths,
-                text("seq2seq_improvements.words"),
-                "BLEU",
-            ),
-            *(Paragraph(_verdict(change, text)) for change in self.changes),
-            *self._pairs(text),
+        yield text.paragraph(
+            "seq2seq_improvements.models_without_attention_read", sizes=sizes, steps=steps
         )
+        yield table(
+            "BLEU",
+            [(*change.bleu, change.gain.value) for change in self.changes],
+            names,
+            columns,
+            digits=1,
+        )
+        yield LineChart(
+            text("seq2seq_improvements.more_words_right_place"),
+            tuple(
+                _curve(name, change.by_position)
+                for name, change in zip(names, self.changes, strict=True)
+            ),
+            (
+                text("seq2seq_improvements.first_fifth"),
+                text("seq2seq_improvements.second"),
+                text("seq2seq_improvements.third"),
+                text("seq2seq_improvements.fourth"),
+                text("seq2seq_improvements.last"),
+            ),
+            text("seq2seq_improvements.told_words_before"),
+            text("seq2seq_improvements.hundredths"),
+        )
+        yield LineChart(
+            text("seq2seq_improvements.gain_bleu_length_source"),
+            tuple(
+                _curve(name, change.by_length)
+                for name, change in zip(names, self.changes, strict=True)
+            ),
+            self.changes[0].lengths,
+            text("seq2seq_improvements.words"),
+            "BLEU",
+        )
+        for change in self.changes:
+            yield Paragraph(_verdict(change, text))
+        yield from self._pairs(text)
 
-    def _pairs(self, text: Text) -> tuple[Block, ...]:
+    def _pairs(self, text: Text) -> Iterator[Block]:
         """Whether reversal helps one direction of a pair of languages and not the other."""
         signs = [change.gain.sign for change in self.changes if change.technique == "reversal"]
         if len(signs) < 2:
-            return ()
+            return
         holds = max(signs) > 0 and min(signs) <= 0
         verdict = text("seq2seq_improvements.reversal_helps_direction_show", holds=holds)
-        return (Paragraph(verdict),)
+        yield Paragraph(verdict)
 
 
+@lesson
 def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:
     """Effects of reversal, depth and embeddings, from a report of `dhyan compare`.
 
@@ -337,9 +322,7 @@ def seq2seq_improvements(report: str | Path = SNAPSHOT) -> Seq2SeqImprovements:
     A report with one of the opposite direction under `backwards` shows that too.
     """
     if report == SNAPSHOT:
-        result = read_snapshot("seq2seq_improvements")
-        assert isinstance(result, Seq2SeqImprovements)
-        return result
+        return read_snapshot("seq2seq_improvements", Seq2SeqImprovements)
     path, content = read_report(report)
     return Seq2SeqImprovements(str(path), read_improvements(path, content))
 

@@ -1,6 +1,6 @@
 """The toy corpus: two sentences, from their characters to a model that translates them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,16 +9,21 @@ from torch import Tensor
 
 from dhyan.batch import Batch
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int, parse_learning_rate, parse_words
+from dhyan.insight.blocks import Block, Curve, LineChart, heatmap, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import (
+    LessonResult,
+    ProgressCallback,
+    lesson,
+    parse_int,
+    parse_learning_rate,
+    parse_words,
+)
 from dhyan.lessons.tiny_models import (
     END,
     START,
     DecodedSteps,
     Pairs,
-    ProgressCallback,
     Vocabulary,
     decode,
     evenly_spaced,
@@ -124,7 +129,7 @@ PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ �
 
 
 @dataclass(frozen=True)
-class Seq2SeqTraining(LessonResult):
+class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
     """Every number from a pair's words to its loss, one update, and the trained model's output."""
 
     pairs: tuple[tuple[str, str], ...]
@@ -159,70 +164,56 @@ class Seq2SeqTraining(LessonResult):
             for prediction, (_, right) in zip(self.predictions, self.pairs, strict=True)
         )
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Words to vectors, a forward pass, its loss, one update, training, prediction."""
-        return Page(
-            text("seq2seq_training.title"),
-            (
-                *self._vectors(text),
-                *self._forward(text),
-                *self._updated(text),
-                *self._trained(text),
-            ),
-        )
+        yield from self._vectors(text)
+        yield from self._forward(text)
+        yield from self._updated(text)
+        yield from self._trained(text)
 
-    def _vectors(self, text: Text) -> list[Block]:
-        blocks: list[Block] = [
-            Paragraph(
-                text(
-                    "seq2seq_training.pairs_source_words_target",
-                    pairs_count=len(self.pairs),
-                    source_count=len(self.source),
-                    start=START,
-                    end=END,
-                    target_count=len(self.target),
-                )
-            )
-        ]
+    def _vectors(self, text: Text) -> Iterator[Block]:
+        yield text.paragraph(
+            "seq2seq_training.pairs_source_words_target",
+            pairs_count=len(self.pairs),
+            source_count=len(self.source),
+            start=START,
+            end=END,
+            target_count=len(self.target),
+        )
         for word, points in self.points:
             title = f"{word}: code points"
-            blocks.append(table(title, torch.tensor(points), (), tuple(word), commas=False))
+            yield table(title, torch.tensor(points), (), tuple(word), commas=False)
         for words, ids in ((self.words, self.source_ids), (self.labels, self.target_ids)):
-            blocks.append(table("id", torch.tensor(ids), (), words))
-        blocks += [
-            table("one-hot", self.source_hot, self.words, self.source.words),
-            table("one-hot", self.target_hot, self.labels, self.target.words),
-        ]
-        return blocks
+            yield table("id", torch.tensor(ids), (), words)
+        yield table("one-hot", self.source_hot, self.words, self.source.words)
+        yield table("one-hot", self.target_hot, self.labels, self.target.words)
 
-    def _forward(self, text: Text) -> list[Block]:
+    def _forward(self, text: Text) -> Iterator[Block]:
         prices = torch.stack([(self.probs * self.target_hot).sum(-1), self.losses], dim=1)
         sums, size = [[self.total, self.average]], len(self.target)
         span = f"{self.probs.min():.3f}–{self.probs.max():.3f}"
-        return [
-            Paragraph(
-                text("seq2seq_training.encoder_last_h_c", size=size, span=span, uniform=1 / size)
-            ),
-            heatmap(
-                text("seq2seq_training.fed_softmax"),
-                self.probs,
-                self.inputs,
-                self.target.words,
-                digits=3,
-            ),
-            table(
-                text("seq2seq_training.right_word"), prices, self.labels, ("p", "−ln p"), digits=3
-            ),
-            table(
-                text("seq2seq_training.loss"),
-                sums,
-                (),
-                (text("seq2seq_training.total"), text("seq2seq_training.average")),
-                digits=3,
-            ),
-        ]
+        yield text.paragraph(
+            "seq2seq_training.encoder_last_h_c", size=size, span=span, uniform=1 / size
+        )
+        yield heatmap(
+            text("seq2seq_training.fed_softmax"),
+            self.probs,
+            self.inputs,
+            self.target.words,
+            digits=3,
+        )
+        yield table(
+            text("seq2seq_training.right_word"), prices, self.labels, ("p", "−ln p"), digits=3
+        )
+        yield table(
+            text("seq2seq_training.loss"),
+            sums,
+            (),
+            (text("seq2seq_training.total"), text("seq2seq_training.average")),
+            digits=3,
+        )
 
-    def _updated(self, text: Text) -> list[Block]:
+    def _updated(self, text: Text) -> Iterator[Block]:
         update = self.update
         name = f"{update.name}[{', '.join(map(str, update.at))}]"
         fell = update.after < update.before
@@ -230,62 +221,54 @@ class Seq2SeqTraining(LessonResult):
             _signed(update.alone - update.before),
             _signed(update.after - update.before),
         )
-        return [
-            Paragraph(
-                text(
-                    "seq2seq_training.update_parameter_moves_against",
-                    rate=update.rate,
-                    name=name,
-                    alone=alone,
-                    together=together,
-                    fell=fell,
-                )
+        yield text.paragraph(
+            "seq2seq_training.update_parameter_moves_against",
+            rate=update.rate,
+            name=name,
+            alone=alone,
+            together=together,
+            fell=fell,
+        )
+        yield table(
+            name,
+            [[update.value, update.gradient, update.slope, update.moved]],
+            (),
+            ("w", "∂L/∂w", "ΔL/Δw", "w − η ∂L/∂w"),
+            digits=5,
+            operator="→",
+        )
+        yield table(
+            text("seq2seq_training.average_loss"),
+            [[update.before, update.alone, update.after]],
+            (),
+            (
+                text("seq2seq_training.before"),
+                text("seq2seq_training.w_moved"),
+                text("seq2seq_training.moved"),
             ),
-            table(
-                name,
-                [[update.value, update.gradient, update.slope, update.moved]],
-                (),
-                ("w", "∂L/∂w", "ΔL/Δw", "w − η ∂L/∂w"),
-                digits=5,
-                operator="→",
-            ),
-            table(
-                text("seq2seq_training.average_loss"),
-                [[update.before, update.alone, update.after]],
-                (),
-                (
-                    text("seq2seq_training.before"),
-                    text("seq2seq_training.w_moved"),
-                    text("seq2seq_training.moved"),
-                ),
-                digits=5,
-            ),
-        ]
+            digits=5,
+        )
 
-    def _trained(self, text: Text) -> list[Block]:
+    def _trained(self, text: Text) -> Iterator[Block]:
         steps, right = len(self.curve) - 1, sum(self.learned)
         at = evenly_spaced(steps)
-        blocks: list[Block] = [
-            Paragraph(
-                text(
-                    "seq2seq_training.after_updates_pairs_loss",
-                    steps=steps,
-                    first_curve=self.curve[0],
-                    last_curve=self.curve[-1],
-                    end=END,
-                    right=right,
-                    pairs_count=len(self.pairs),
-                    single_right=right == 1,
-                )
-            ),
-            LineChart(
-                text("seq2seq_training.training"),
-                (Curve(text("seq2seq_training.loss"), [self.curve[step] for step in at]),),
-                tuple(map(str, at)),
-                text("seq2seq_training.updates"),
-                text("seq2seq_training.average_loss"),
-            ),
-        ]
+        yield text.paragraph(
+            "seq2seq_training.after_updates_pairs_loss",
+            steps=steps,
+            first_curve=self.curve[0],
+            last_curve=self.curve[-1],
+            end=END,
+            right=right,
+            pairs_count=len(self.pairs),
+            single_right=right == 1,
+        )
+        yield LineChart(
+            text("seq2seq_training.training"),
+            (Curve(text("seq2seq_training.loss"), [self.curve[step] for step in at]),),
+            tuple(map(str, at)),
+            text("seq2seq_training.updates"),
+            text("seq2seq_training.average_loss"),
+        )
         for (sentence, _), prediction in zip(self.pairs, self.predictions, strict=True):
             inputs, output = (
                 self.target.words_of(prediction.inputs),
@@ -293,10 +276,10 @@ class Seq2SeqTraining(LessonResult):
             )
             title = f"{sentence} → {output}"
             words = self.target.words
-            blocks.append(heatmap(title, prediction.probs, inputs, words, digits=3))
-        return blocks
+            yield heatmap(title, prediction.probs, inputs, words, digits=3)
 
 
+@lesson
 def seq2seq_training(
     pairs: Pairs = PAIRS,
     *,

@@ -1,6 +1,6 @@
 """Teacher forcing against free running: the decoder's inputs are the reference or its own output."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,11 +9,9 @@ import torch
 
 from dhyan.config import Recipe, load_recipe
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
-from dhyan.lessons.argument_parsing import parse_int
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.tiny_models import ProgressCallback
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int
 
 TASKS = ("numbers", "reverse")
 RATIOS = (1.0, 0.0)
@@ -53,7 +51,7 @@ class TrainingCurve:
 
 
 @dataclass(frozen=True)
-class TeacherForcing(LessonResult):
+class TeacherForcing(LessonResult, title="teacher_forcing.title"):
     """The same model, data and seed, trained once for each teacher-forcing ratio."""
 
     task: str
@@ -82,41 +80,30 @@ class TeacherForcing(LessonResult):
         ordered = sorted(self.runs, key=lambda run: run.ratio)
         return ordered[-1], ordered[0]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """What differs, the curves, the verdict."""
         step_labels = tuple(map(str, self.runs[0].steps))
         names = [run.name for run in self.runs]
         ends = [[run.losses[-1], run.scores[-1]] for run in self.runs]
         columns = (text("teacher_forcing.loss"), "chrF++")
         across = text("teacher_forcing.updates")
-        return Page(
-            text("teacher_forcing.title"),
-            (
-                Paragraph(
-                    text(
-                        "teacher_forcing.training_decoder_next_input",
-                        task=self.task,
-                        seed=self.seed,
-                    )
-                ),
-                LineChart(
-                    text("teacher_forcing.loss_sentences_held_out"),
-                    tuple(Curve(n, run.losses) for n, run in zip(names, self.runs, strict=True)),
-                    step_labels,
-                    across,
-                    text("teacher_forcing.nats_word"),
-                ),
-                LineChart(
-                    text("teacher_forcing.translations_says_itself"),
-                    tuple(Curve(n, run.scores) for n, run in zip(names, self.runs, strict=True)),
-                    step_labels,
-                    across,
-                    "chrF++",
-                ),
-                table(text("teacher_forcing.end"), ends, names, columns, digits=3),
-                Paragraph(self._verdict(text)),
-            ),
+        yield text.paragraph("teacher_forcing.training_decoder_next_input")
+        yield LineChart(
+            text("teacher_forcing.loss_sentences_held_out"),
+            tuple(Curve(n, run.losses) for n, run in zip(names, self.runs, strict=True)),
+            step_labels,
+            across,
+            text("teacher_forcing.nats_word"),
         )
+        yield LineChart(
+            text("teacher_forcing.translations_says_itself"),
+            tuple(Curve(n, run.scores) for n, run in zip(names, self.runs, strict=True)),
+            step_labels,
+            across,
+            "chrF++",
+        )
+        yield table(text("teacher_forcing.end"), ends, names, columns, digits=3)
+        yield Paragraph(self._verdict(text))
 
     def _verdict(self, text: Text) -> str:
         reached = "; ".join(_reached_sentence(run, text) for run in self.runs)
@@ -135,7 +122,7 @@ class TeacherForcing(LessonResult):
         )
         if self.at_once:
             return verdict + self._undecided(text)
-        return verdict + text("teacher_forcing.converges_faster_run", faster=self.faster)
+        return verdict + text("teacher_forcing.converges_faster_run")
 
     def _undecided(self, text: Text) -> str:
         if self.extremes[0].reached is None:
@@ -149,6 +136,7 @@ def _reached_sentence(run: TrainingCurve, text: Text) -> str:
     return text("teacher_forcing.at", name=run.name, reached=run.reached)
 
 
+@lesson
 def teacher_forcing(
     ratios: Sequence[int | float] = RATIOS,
     *,

@@ -1,6 +1,6 @@
 """The encoder-decoder unrolled over time: every state, the context vector, every output word."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -9,14 +9,12 @@ from torch import Tensor
 
 from dhyan.batch import Tokens
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import (
     END,
     START,
     DecodedSteps,
-    ProgressCallback,
     Vocabulary,
     decode,
     make_batch,
@@ -31,7 +29,7 @@ PARTS = ("h", "c")
 
 
 @dataclass(frozen=True)
-class UnrolledRNN(LessonResult):
+class UnrolledRNN(LessonResult, title="unrolled_rnn.title"):
     """The states of both halves, a row for each token; an LSTM has h and c, other cells h alone.
 
     `encoder_difference` is the largest difference between the encoder's states token by token and
@@ -51,74 +49,50 @@ class UnrolledRNN(LessonResult):
     encoder_difference: float
     decoder_difference: float
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The encoder, the context vector, the decoder."""
         parts = PARTS[: self.encoder_states.shape[1]]
         state = f"({', '.join(parts)})"
         encoder, decoder = self.parameters
-        return Page(
-            text("unrolled_rnn.title"),
-            (
-                Paragraph(
-                    text(
-                        "unrolled_rnn.reads_word_after_word",
-                        cell=self.cell.upper(),
-                        encoder=encoder,
-                        state=state,
-                        encoder_difference=self.encoder_difference,
-                    )
-                ),
-                *self._states(
-                    parts, self.encoder_states, self.words, text("unrolled_rnn.after_word")
-                ),
-                Paragraph(
-                    text(
-                        "unrolled_rnn.last_context_vector_decoder",
-                        state=state,
-                        start=START,
-                        end=END,
-                        decoder=decoder,
-                    )
-                ),
-                table(text("unrolled_rnn.context_vector"), self.context, parts, digits=3),
-                *self._states(
-                    parts, self.decoder_states, self.inputs, text("unrolled_rnn.after_step")
-                ),
-                heatmap(
-                    text("unrolled_rnn.softmax"),
-                    self.probs,
-                    self.inputs,
-                    self.vocabulary,
-                    digits=3,
-                ),
-                Paragraph(self._verdict(text)),
-            ),
+        yield text.paragraph(
+            "unrolled_rnn.reads_word_after_word",
+            cell=self.cell.upper(),
+            encoder=encoder,
+            state=state,
         )
+        yield from self._states(
+            parts, self.encoder_states, self.words, text("unrolled_rnn.after_word")
+        )
+        yield text.paragraph(
+            "unrolled_rnn.last_context_vector_decoder",
+            state=state,
+            start=START,
+            end=END,
+            decoder=decoder,
+        )
+        yield table(text("unrolled_rnn.context_vector"), self.context, parts, digits=3)
+        yield from self._states(
+            parts, self.decoder_states, self.inputs, text("unrolled_rnn.after_step")
+        )
+        yield heatmap(
+            text("unrolled_rnn.softmax"), self.probs, self.inputs, self.vocabulary, digits=3
+        )
+        yield Paragraph(self._verdict(text))
 
     def _states(
         self, parts: Sequence[str], values: Float64[Tensor, "N P D"], rows: Sequence[str], name: str
-    ) -> list[Block]:
-        return [
-            table(f"{part}, {name}", values[:, index], rows, digits=3)
-            for index, part in enumerate(parts)
-        ]
+    ) -> Iterator[Block]:
+        for index, part in enumerate(parts):
+            yield table(f"{part}, {name}", values[:, index], rows, digits=3)
 
     def _verdict(self, text: Text) -> str:
         output = " ".join(self.outputs)
         if self.outputs[-1] == END:
-            return text(
-                "unrolled_rnn.says_given_inputs_once",
-                output=output,
-                decoder_difference=self.decoder_difference,
-            )
-        return text(
-            "unrolled_rnn.says_stopped_before_given",
-            output=output,
-            end=END,
-            decoder_difference=self.decoder_difference,
-        )
+            return text("unrolled_rnn.says_given_inputs_once", output=output)
+        return text("unrolled_rnn.says_stopped_before_given", output=output, end=END)
 
 
+@lesson
 def unrolled_rnn(
     sentence: str | Sequence[str] = SENTENCE,
     *,

@@ -1,6 +1,6 @@
 """Vanishing gradients: the norm of the last state's gradient by distance, for each recurrent cell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -9,11 +9,10 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
-from dhyan.lessons.argument_parsing import parse_int
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
-from dhyan.lessons.tiny_models import ProgressCallback, evenly_spaced, parse_cell
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int
+from dhyan.lessons.tiny_models import evenly_spaced, parse_cell
 from dhyan.models.recurrent_layers import Cell, Recurrence
 
 CELLS = ("rnn", "gru", "lstm")
@@ -58,7 +57,7 @@ class GradientDecay:
 
 
 @dataclass(frozen=True)
-class VanishingGradients(LessonResult):
+class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
     """Gradient norms of each cell, over `length` words and `seeds` initialisations."""
 
     cells: tuple[GradientDecay, ...]
@@ -66,37 +65,27 @@ class VanishingGradients(LessonResult):
     width: int
     seeds: int
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The measure, its curves, and whether the claim holds."""
         at = evenly_spaced(self.length)
         names = [cell.name for cell in self.cells]
-        return Page(
-            text("vanishing_gradients.title"),
-            (
-                Paragraph(
-                    text(
-                        "vanishing_gradients.much_last_state_change",
-                        width=self.width,
-                        seeds=self.seeds,
-                        single_seeds=self.seeds == 1,
-                    )
-                ),
-                LineChart(
-                    text("vanishing_gradients.left_gradient"),
-                    tuple(_curve(cell, at) for cell in self.cells),
-                    tuple(map(str, at)),
-                    text("vanishing_gradients.distance_words"),
-                    text("vanishing_gradients.log_norm"),
-                ),
-                table(
-                    text("vanishing_gradients.step_multiplies"),
-                    [[cell.factor] for cell in self.cells],
-                    names,
-                    digits=3,
-                ),
-                Paragraph(self._verdict(text)),
-            ),
+        yield text.paragraph(
+            "vanishing_gradients.much_last_state_change", single_seeds=self.seeds == 1
         )
+        yield LineChart(
+            text("vanishing_gradients.left_gradient"),
+            tuple(_curve(cell, at) for cell in self.cells),
+            tuple(map(str, at)),
+            text("vanishing_gradients.distance_words"),
+            text("vanishing_gradients.log_norm"),
+        )
+        yield table(
+            text("vanishing_gradients.step_multiplies"),
+            [[cell.factor] for cell in self.cells],
+            names,
+            digits=3,
+        )
+        yield Paragraph(self._verdict(text))
 
     def _verdict(self, text: Text) -> str:
         vanished = [f"{cell.name} {cell.thousandth}" for cell in self.cells if cell.thousandth]
@@ -113,7 +102,6 @@ class VanishingGradients(LessonResult):
             sentences.append(
                 text(
                     "vanishing_gradients.distance_more_thousandth_left",
-                    length=self.length,
                     remaining="; ".join(remaining),
                 )
             )
@@ -129,7 +117,6 @@ class VanishingGradients(LessonResult):
                     slower=slower,
                     factor=lstm.factor,
                     plain_factor=rnn.factor,
-                    length=self.length,
                     far=far,
                     more=more,
                     slower_and_more=slower and more,
@@ -138,6 +125,7 @@ class VanishingGradients(LessonResult):
         return " ".join(sentences)
 
 
+@lesson
 def vanishing_gradients(
     cells: Sequence[str] = CELLS,
     *,

@@ -1,5 +1,6 @@
 """Variable length: padding changes nothing, and a truncated output is reported as unfinished."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -11,15 +12,13 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.rules import Ids, Rule, Scores, SentenceIndex, min_length
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.insight.blocks import Block, Paragraph, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
+from dhyan.insight.blocks import Block, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import (
     END,
     START,
     Pairs,
-    ProgressCallback,
     Vocabulary,
     make_batch,
     read_pairs,
@@ -52,7 +51,7 @@ class LongSearch:
 
 
 @dataclass(frozen=True)
-class VariableLength(LessonResult):
+class VariableLength(LessonResult, title="variable_length.title"):
     """The effect of padding in each model, a trained model's outputs, and long outputs.
 
     `logit_differences` are, for each model, the largest difference of a logit between a sentence
@@ -75,35 +74,25 @@ class VariableLength(LessonResult):
             and self.outputs == self.single_outputs
         )
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Padding, lengths of outputs, long outputs."""
-        return Page(
-            text("variable_length.title"),
-            (*self._padding(text), *self._lengths(text), *self._long_outputs(text)),
-        )
+        yield from self._padding(text)
+        yield from self._lengths(text)
+        yield from self._long_outputs(text)
 
-    def _padding(self, text: Text) -> list[Block]:
+    def _padding(self, text: Text) -> Iterator[Block]:
         sizes = ", ".join(str(len(source.split())) for source, _ in self.pairs)
         names = (text("variable_length.batch"), text("variable_length.columns_more", more=MORE))
-        return [
-            Paragraph(
-                text(
-                    "variable_length.sentences_words_share_batch",
-                    sizes=sizes,
-                    unit=UNIT,
-                    unchanged=self.unchanged,
-                )
-            ),
-            table(
-                "max |Δ|",
-                [[difference / UNIT for difference in row[1:]] for row in self.logit_differences],
-                [row[0] for row in self.logit_differences],
-                names,
-                digits=1,
-            ),
-        ]
+        yield text.paragraph("variable_length.sentences_words_share_batch", sizes=sizes, unit=UNIT)
+        yield table(
+            "max |Δ|",
+            [[difference / UNIT for difference in row[1:]] for row in self.logit_differences],
+            [row[0] for row in self.logit_differences],
+            names,
+            digits=1,
+        )
 
-    def _lengths(self, text: Text) -> list[Block]:
+    def _lengths(self, text: Text) -> Iterator[Block]:
         counts = [
             [float(len(part.split())) for part in (*pair, output)]
             for pair, output in zip(self.pairs, self.outputs, strict=True)
@@ -111,31 +100,27 @@ class VariableLength(LessonResult):
         right = sum(
             output == pair[1] for output, pair in zip(self.outputs, self.pairs, strict=True)
         )
-        return [
-            Paragraph(
-                text(
-                    "variable_length.translation_ends_model_says",
-                    end=END,
-                    right=right,
-                    pairs_count=len(self.pairs),
-                )
+        yield text.paragraph(
+            "variable_length.translation_ends_model_says",
+            end=END,
+            right=right,
+            pairs_count=len(self.pairs),
+        )
+        yield table(
+            text("variable_length.words"),
+            counts,
+            [
+                f"{pair[0]} → {output}"
+                for pair, output in zip(self.pairs, self.outputs, strict=True)
+            ],
+            (
+                text("variable_length.in"),
+                text("variable_length.wanted"),
+                text("variable_length.said"),
             ),
-            table(
-                text("variable_length.words"),
-                counts,
-                [
-                    f"{pair[0]} → {output}"
-                    for pair, output in zip(self.pairs, self.outputs, strict=True)
-                ],
-                (
-                    text("variable_length.in"),
-                    text("variable_length.wanted"),
-                    text("variable_length.said"),
-                ),
-            ),
-        ]
+        )
 
-    def _long_outputs(self, text: Text) -> list[Block]:
+    def _long_outputs(self, text: Text) -> Iterator[Block]:
         names = [f"{search.search}, ≤ {search.limit}" for search in self.long_searches]
         counts = [[float(search.length), float(search.finished)] for search in self.long_searches]
         size = len(self.sentence.split())
@@ -143,28 +128,24 @@ class VariableLength(LessonResult):
             search.finished and search.length == self.output_length for search in self.long_searches
         )
         cut = [search for search in self.long_searches if not search.finished]
-        return [
-            Paragraph(
-                text(
-                    "variable_length.words_out_model_untrained",
-                    size=size,
-                    output_length=self.output_length,
-                    complete=complete,
-                    long_count=len(self.long_searches),
-                    cut_count=len(cut),
-                    single_complete=complete == 1,
-                    single_cut=len(cut) == 1,
-                )
-            ),
-            table(
-                f"“{self.sentence}”",
-                counts,
-                names,
-                (text("variable_length.said"), text("variable_length.finished")),
-            ),
-        ]
+        yield text.paragraph(
+            "variable_length.words_out_model_untrained",
+            size=size,
+            complete=complete,
+            long_count=len(self.long_searches),
+            cut_count=len(cut),
+            single_complete=complete == 1,
+            single_cut=len(cut) == 1,
+        )
+        yield table(
+            f"“{self.sentence}”",
+            counts,
+            names,
+            (text("variable_length.said"), text("variable_length.finished")),
+        )
 
 
+@lesson
 def variable_length(
     pairs: Pairs = PAIRS,
     *,

@@ -1,6 +1,6 @@
 """Causal leak: change a later word; with the causal mask no earlier output changes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,10 +10,9 @@ from torch import Tensor
 from dhyan.batch import Tokens
 from dhyan.errors import UserError
 from dhyan.insight.ablation import remove_causal_mask
-from dhyan.insight.blocks import Paragraph, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
+from dhyan.insight.blocks import Block, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import number_words, tiny_transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import DecoderLayer, TransformerDecoder
@@ -23,7 +22,7 @@ SENTENCE, SOURCE, CHANGE = "हम दोस्त हैं", "we are friends",
 
 
 @dataclass(frozen=True)
-class CausalLeak(LessonResult):
+class CausalLeak(LessonResult, title="causal_leak.title"):
     """Change of the output at every position when one word is changed: max |Δ|.
 
     The positions are `<s>` and the words; those before `position` are the past.
@@ -39,7 +38,7 @@ class CausalLeak(LessonResult):
     masked_past: float
     open_past: float
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """One table: positions as columns, with and without the mask as rows."""
         changed_word = f"{self.words[self.position]} → {self.change}"
         labels = [
@@ -50,31 +49,27 @@ class CausalLeak(LessonResult):
         attention = text("causal_leak.self_attention")
         decoder = text("causal_leak.whole_decoder")
         tight, leaks = self.masked_past == 0, self.open_past > 0
-        return Page(
-            text("causal_leak.title"),
-            (
-                Paragraph(text("causal_leak.transformer_decoder_given_whole")),
-                table(
-                    text("causal_leak.max"),
-                    torch.stack(rows),
-                    [f"{which}, {how}" for how in (masked, free) for which in (attention, decoder)],
-                    labels,
-                    digits=4,
-                ),
-                Paragraph(
-                    text("causal_leak.mask_nothing_before_changed")
-                    if tight
-                    else text("causal_leak.mask_past_moves_leaks", masked_past=self.masked_past)
-                ),
-                Paragraph(
-                    text("causal_leak.without_past_moves_up", open_past=self.open_past)
-                    if leaks
-                    else text("causal_leak.without_nothing_moved_either")
-                ),
-            ),
+        yield text.paragraph("causal_leak.transformer_decoder_given_whole")
+        yield table(
+            text("causal_leak.max"),
+            torch.stack(rows),
+            [f"{which}, {how}" for how in (masked, free) for which in (attention, decoder)],
+            labels,
+            digits=4,
+        )
+        yield Paragraph(
+            text("causal_leak.mask_nothing_before_changed")
+            if tight
+            else text("causal_leak.mask_past_moves_leaks")
+        )
+        yield Paragraph(
+            text("causal_leak.without_past_moves_up")
+            if leaks
+            else text("causal_leak.without_nothing_moved_either")
         )
 
 
+@lesson
 def causal_leak(
     sentence: str | Sequence[str] = SENTENCE,
     *,

@@ -1,6 +1,6 @@
 """Causal mask: −∞ above the diagonal before the softmax, against zeros after it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,11 +8,10 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, Table, heatmap, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 
 SENTENCE = "how are you"
 WEIGHTS = ((0.2, 0.1, 0.7), (0.3, 0.2, 0.5), (0.6, 0.3, 0.1))
@@ -20,7 +19,7 @@ EXACT = 1e-9
 
 
 @dataclass(frozen=True)
-class CausalMask(LessonResult):
+class CausalMask(LessonResult, title="causal_mask.title"):
     """Attention weights unmasked, zeroed after the softmax, and masked before it."""
 
     words: tuple[str, ...]
@@ -32,59 +31,38 @@ class CausalMask(LessonResult):
     masked: Float64[Tensor, "T T"]
     masked_sums: Float64[Tensor, " T"]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Weights without a mask, zeroed after the softmax, masked before it."""
         names, total = self.words, text("causal_mask.sum")
         short = int((self.zeroed_sums < 1 - EXACT).sum())
-        return Page(
-            text("causal_mask.title"),
-            (
-                Paragraph(text("causal_mask.while_being_said_sentence")),
-                *self._scores(text),
-                heatmap(
-                    text("causal_mask.weights_without_mask"),
-                    self.weights,
-                    names,
-                    names,
-                ),
-                Paragraph(
-                    text(
-                        "causal_mask.zeroed_after_softmax_rows",
-                        short=short,
-                        names_count=len(names),
-                        single_short=short == 1,
-                    )
-                    if short
-                    else text("causal_mask.zeroed_after_softmax_rows_still")
-                ),
-                heatmap(
-                    text("causal_mask.zeroed_after_softmax"),
-                    self.zeroed,
-                    names,
-                    names,
-                ),
-                heatmap("", self.zeroed_sums[:, None], (), (total,)),
-                Paragraph(text("causal_mask.before_softmax_row_shares")),
-                table(text("causal_mask.scores"), self.hidden, names, names, operator="→"),
-                heatmap(
-                    text("causal_mask.masked_before_softmax"),
-                    self.masked,
-                    names,
-                    names,
-                ),
-                heatmap("", self.masked_sums[:, None], (), (total,)),
-            ),
+        yield text.paragraph("causal_mask.while_being_said_sentence")
+        yield from self._scores(text)
+        yield heatmap(text("causal_mask.weights_without_mask"), self.weights, names, names)
+        yield Paragraph(
+            text(
+                "causal_mask.zeroed_after_softmax_rows",
+                short=short,
+                names_count=len(names),
+                single_short=short == 1,
+            )
+            if short
+            else text("causal_mask.zeroed_after_softmax_rows_still")
         )
+        yield heatmap(text("causal_mask.zeroed_after_softmax"), self.zeroed, names, names)
+        yield heatmap("", self.zeroed_sums[:, None], (), (total,))
+        yield text.paragraph("causal_mask.before_softmax_row_shares")
+        yield table(text("causal_mask.scores"), self.hidden, names, names, operator="→")
+        yield heatmap(text("causal_mask.masked_before_softmax"), self.masked, names, names)
+        yield heatmap("", self.masked_sums[:, None], (), (total,))
 
-    def _scores(self, text: Text) -> tuple[Table, ...]:
+    def _scores(self, text: Text) -> Iterator[Block]:
         """The scores without a mask, if all are numbers: a weight of 0 has a score of −∞."""
         if not self.scores.isfinite().all():
-            return ()
-        return (
-            table(text("causal_mask.scores"), self.scores, self.words, self.words, operator="→"),
-        )
+            return
+        yield table(text("causal_mask.scores"), self.scores, self.words, self.words, operator="→")
 
 
+@lesson
 def causal_mask(
     sentence: str | Sequence[str] = SENTENCE,
     *,

@@ -1,6 +1,6 @@
 """Cross-attention: queries from the output, keys and values from the input."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,9 +12,8 @@ from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import number_words, tiny_transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS, NAMES
@@ -65,7 +64,7 @@ class NextWords:
         pairs = zip(self.questions, self.predictions, strict=True)
         return sum(question.expected == word for question, word in pairs)
 
-    def parts(self, text: Text) -> tuple[Block, ...]:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The table and the verdict."""
         contrasts = sum(question.other for question in self.questions)
         first = text("cross_attention.next_word_row_source")
@@ -80,11 +79,9 @@ class NextWords:
         else:
             last = text("cross_attention.source_but_more_said_another")
         names = [question.name for question in self.questions]
-        return (
-            Paragraph(first),
-            heatmap("", self.probabilities, names, self.words),
-            Paragraph(last),
-        )
+        yield Paragraph(first)
+        yield heatmap("", self.probabilities, names, self.words)
+        yield Paragraph(last)
 
 
 def next_words(
@@ -186,7 +183,7 @@ VECTORS: dict[str, tuple[Rows, Rows]] = {
 
 
 @dataclass(frozen=True)
-class CrossAttention(LessonResult):
+class CrossAttention(LessonResult, title="cross_attention.title"):
     """Self-attention of the output, and its cross-attention over the input.
 
     `by_hand`: the vectors are the lesson's own, written by hand.
@@ -208,44 +205,32 @@ class CrossAttention(LessonResult):
     next_words: NextWords
     by_hand: bool = False
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Both tables side by side, then the next word."""
         source, target = self.source, self.target
-        return Page(
-            text("cross_attention.title"),
-            (
-                Paragraph(text("cross_attention.queries_come_output_sentence")),
-                *self._origin(text),
-                table(text("cross_attention.input_x"), self.source_vectors, source),
-                table(text("cross_attention.output_y"), self.target_vectors, target),
-                Paragraph(
-                    text("cross_attention.weights_softmax_q_k", query_width=self.queries.shape[1])
-                ),
-                heatmap(
-                    text("cross_attention.self_y_asks_y"),
-                    self.self_weights,
-                    target,
-                    target,
-                    digits=3,
-                ),
-                heatmap(
-                    text("cross_attention.cross_y_asks_x"),
-                    self.cross_weights,
-                    target,
-                    source,
-                    digits=3,
-                ),
-                *self.next_words.parts(text),
-            ),
+        yield text.paragraph("cross_attention.queries_come_output_sentence")
+        yield from self._origin(text)
+        yield table(text("cross_attention.input_x"), self.source_vectors, source)
+        yield table(text("cross_attention.output_y"), self.target_vectors, target)
+        yield text.paragraph(
+            "cross_attention.weights_softmax_q_k", query_width=self.queries.shape[1]
         )
+        yield heatmap(
+            text("cross_attention.self_y_asks_y"), self.self_weights, target, target, digits=3
+        )
+        yield heatmap(
+            text("cross_attention.cross_y_asks_x"), self.cross_weights, target, source, digits=3
+        )
+        yield from self.next_words.blocks(text)
 
-    def _origin(self, text: Text) -> tuple[Paragraph, ...]:
+    def _origin(self, text: Text) -> Iterator[Block]:
         if not self.by_hand:
-            return ()
+            return
         remark = text("cross_attention.vectors_below_written_hand")
-        return (Paragraph(remark),)
+        yield Paragraph(remark)
 
 
+@lesson
 def cross_attention(
     sentence: str | Sequence[str] = SENTENCE,
     *,

@@ -1,6 +1,6 @@
 """Multi-head attention: each head has its own weights and can hold its own reading."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -13,12 +13,11 @@ from torch import Tensor
 from dhyan.data.primer import Bounds, SentencePair, generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
-from dhyan.lessons.argument_parsing import parse_int, parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import load_translator
 from dhyan.lessons.transformer_blocks.phrase_heads import (
@@ -108,7 +107,7 @@ NO_WORD = -1
 
 
 @dataclass(frozen=True)
-class EncoderHeads(LessonResult):
+class EncoderHeads(LessonResult, title="multi_head.head_trained_encoder"):
     """Attention weights of every head of every layer for one sentence, and their statistics.
 
     The statistics are means over `sentences`, of the primer if they are several; `uniform` has
@@ -128,32 +127,28 @@ class EncoderHeads(LessonResult):
     layer: int = 0
     phrase_heads: PhraseHeads | None = None
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The statistics of all heads, then the tables."""
         layers, count = self.weights.shape[:2]
-        return Page(
-            text("multi_head.head_trained_encoder"),
-            (
-                Paragraph(
-                    text(
-                        "multi_head.read",
-                        sentence=" ".join(self.words[:-1]),
-                        sentence_without_stop=" ".join(self.words[:-1]).rstrip("."),
-                        layers=layers,
-                        single_layers=layers == 1,
-                        count=count,
-                        single_count=count == 1,
-                    )
-                    + self._over(text)
-                ),
-                *self._measures(text),
-                Paragraph(self._verdict(text)),
-                *(self.phrase_heads.parts(text) if self.phrase_heads else ()),
-                *self._tables(text),
-            ),
+        yield Paragraph(
+            text(
+                "multi_head.read",
+                sentence=" ".join(self.words[:-1]),
+                sentence_without_stop=" ".join(self.words[:-1]).rstrip("."),
+                layers=layers,
+                single_layers=layers == 1,
+                count=count,
+                single_count=count == 1,
+            )
+            + self._over(text)
         )
+        yield from self._measures(text)
+        yield Paragraph(self._verdict(text))
+        if self.phrase_heads:
+            yield from self.phrase_heads.blocks(text)
+        yield from self._tables(text)
 
-    def _tables(self, text: Text) -> list[Table]:
+    def _tables(self, text: Text) -> Iterator[Block]:
         """The table of every head: with its numbers if they are few, else small."""
         layers, count = self.weights.shape[:2]
         chosen = [self.layer - 1] if self.layer else range(layers)
@@ -161,23 +156,21 @@ class EncoderHeads(LessonResult):
         numbers = [str(index + 1) for index in range(len(self.words))]
         rows = [f"{index} {word}" for index, word in zip(numbers, self.words, strict=True)]
         bare = len(heads) > MOST_TABLES
-        return [
-            heatmap(
+        for number, (layer, head) in enumerate(heads):
+            yield heatmap(
                 _name(layer, head, text),
                 self.weights[layer, head],
                 () if bare and number % ABREAST else self.words if bare else rows,
                 (self.words if number < ABREAST else ()) if bare else numbers,
                 compact=bare,
             )
-            for number, (layer, head) in enumerate(heads)
-        ]
 
     def _over(self, text: Text) -> str:
         if self.sentences == 1:
             return ""
-        return text("multi_head.measures_means_sentences_primer", sentences=self.sentences)
+        return text("multi_head.measures_means_sentences_primer")
 
-    def _measures(self, text: Text) -> tuple[Table, Table]:
+    def _measures(self, text: Text) -> Iterator[Block]:
         """Entropy and distance of each head, and its weight on the previous word and on the head."""
         layers, count = self.weights.shape[:2]
         rows = [_name(at, head, text) for at in range(layers) for head in range(count)]
@@ -189,10 +182,8 @@ class EncoderHeads(LessonResult):
             names.append(text("multi_head.depends"))
             shares.append(self.dependency)
         title = text("multi_head.share_weight")
-        return (
-            table("", _columns(spread, self.uniform[:2]), rows, columns),
-            heatmap(title, _columns(shares, self.uniform[2:]), rows, names),
-        )
+        yield table("", _columns(spread, self.uniform[:2]), rows, columns)
+        yield heatmap(title, _columns(shares, self.uniform[2:]), rows, names)
 
     def _verdict(self, text: Text) -> str:
         """Which heads stand out, if any do."""
@@ -333,29 +324,23 @@ class MultiHead(LessonResult):
     single_head_outputs: Float64[Tensor, "T O"]
     example: Example | None = None
 
-    def page(self, text: Text) -> Page:
+    def title(self, text: Text) -> str:
+        """The title, with its numbers."""
+        count, _, narrow = self.queries.shape
+        return text("multi_head.title", count=count, narrow=narrow)
+
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The two readings, if there are two; then every head."""
         count, _, narrow = self.queries.shape
-        return Page(
-            text("multi_head.title", count=count, narrow=narrow),
-            (
-                *(self._readings(self.example, text) if self.example else ()),
-                Paragraph(
-                    text(
-                        "multi_head.head_w_q_w",
-                        count=count,
-                        narrow=narrow,
-                        total_width=count * narrow,
-                    )
-                ),
-                *(
-                    heatmap(_head(number, text), weight, self.words, self.words)
-                    for number, weight in enumerate(self.weights, 1)
-                ),
-            ),
+        if self.example:
+            yield from self._readings(self.example, text)
+        yield text.paragraph(
+            "multi_head.head_w_q_w", count=count, narrow=narrow, total_width=count * narrow
         )
+        for number, weight in enumerate(self.weights, 1):
+            yield heatmap(_head(number, text), weight, self.words, self.words)
 
-    def _readings(self, example: Example, text: Text) -> tuple[Block, ...]:
+    def _readings(self, example: Example, text: Text) -> Iterator[Block]:
         """The query word's row in the single head and in each head, and the verdict."""
         first, second = example.readings
         query = example.query_position
@@ -365,23 +350,19 @@ class MultiHead(LessonResult):
         outputs = torch.stack([self.single_head_outputs[query], self.outputs[query]])
         both = text("multi_head.both_heads_joined")
         word = self.words[query]
-        return (
-            Paragraph(
-                text(
-                    "multi_head.sentence_read_two_ways",
-                    first=text(f"multi_head.reading_{first.key}"),
-                    second=text(f"multi_head.reading_{second.key}"),
-                )
-            ),
-            heatmap(text("multi_head.looks", word=word), rows, names, self.words),
-            table(
-                text("multi_head.becomes", word=word),
-                outputs,
-                (single, both),
-                [text(f"multi_head.output_{key}") if key else "" for key in example.output_keys],
-            ),
-            Paragraph(self._verdict(example, text)),
+        yield text.paragraph(
+            "multi_head.sentence_read_two_ways",
+            first=text(f"multi_head.reading_{first.key}"),
+            second=text(f"multi_head.reading_{second.key}"),
         )
+        yield heatmap(text("multi_head.looks", word=word), rows, names, self.words)
+        yield table(
+            text("multi_head.becomes", word=word),
+            outputs,
+            (single, both),
+            [text(f"multi_head.output_{key}") if key else "" for key in example.output_keys],
+        )
+        yield Paragraph(self._verdict(example, text))
 
     def _verdict(self, example: Example, text: Text) -> str:
         query, (first_key, second_key) = (
@@ -416,6 +397,7 @@ class MultiHead(LessonResult):
         )
 
 
+@lesson
 def multi_head(
     sentence: str | Sequence[str] = SENTENCE,
     *,
@@ -496,8 +478,7 @@ def multi_head(
 
 def _snapshot_heads(sentence: str | Sequence[str], layer: int) -> "EncoderHeads":
     """The heads of the snapshot, for its own sentence; `layer` selects one layer."""
-    heads = read_snapshot("multi_head")
-    assert isinstance(heads, EncoderHeads)
+    heads = read_snapshot("multi_head", EncoderHeads)
     own = " ".join(heads.words[:-1])
     if " ".join(parse_words(sentence)) not in (SENTENCE, own):
         raise UserError(

@@ -1,6 +1,6 @@
 """Parallel training: all positions in one decoder run, with the loss and gradients of many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
@@ -11,11 +11,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.batch import Batch, Tokens
-from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
-from dhyan.lessons.argument_parsing import parse_int, parse_ints, parse_words
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.provenance import Machine, this_machine
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import (
+    LessonResult,
+    Machine,
+    lesson,
+    parse_int,
+    parse_ints,
+    parse_words,
+    this_machine,
+)
 from dhyan.lessons.tiny_models import number_words, tiny_transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS, NAMES
@@ -70,7 +76,7 @@ class PassPair:
 
 
 @dataclass(frozen=True)
-class ParallelTraining(LessonResult):
+class ParallelTraining(LessonResult, title="parallel_training.title"):
     """A sentence in both passes, and longer ones timed."""
 
     words: tuple[str, ...]
@@ -87,7 +93,7 @@ class ParallelTraining(LessonResult):
         ]
         return max(max(differences) for differences in apart) < SAME
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Losses, then decoder runs and times."""
         turn, once = text("parallel_training.one_by_one"), text("parallel_training.parallel")
         methods = (turn, once)
@@ -95,69 +101,56 @@ class ParallelTraining(LessonResult):
         named = [text("parallel_training.words", count=length) for length in lengths]
         worst = max(pair.gradient_difference for pair in (self.own, *self.timed))
         last = self.timed[-1]
-        return Page(
-            text("parallel_training.title"),
-            (
-                Paragraph(text("parallel_training.training_right_words_known")),
-                table(
-                    text("parallel_training.loss_word"),
-                    torch.stack([self.own.sequential.losses, self.own.parallel.losses]),
-                    methods,
-                    self.words,
-                    digits=4,
-                ),
-                Paragraph(
-                    text("parallel_training.loss_gradients_same_largest", worst=worst)
-                    if self.same
-                    else text("parallel_training.loss_gradients_differ_up", worst=worst)
-                ),
-                table(
-                    text("parallel_training.runs_decoder"),
-                    [
-                        [float(pair.sequential.runs), float(pair.parallel.runs)]
-                        for pair in self.timed
-                    ],
-                    named,
-                    methods,
-                ),
-                table(
-                    text("parallel_training.milliseconds"),
-                    [
-                        [1000 * pair.sequential.seconds, 1000 * pair.parallel.seconds]
-                        for pair in self.timed
-                    ],
-                    named,
-                    methods,
-                    digits=1,
-                ),
-                LineChart(
-                    text("parallel_training.time_learn_sentence"),
-                    tuple(
-                        Curve(name, [1000 * seconds for seconds in durations])
-                        for name, durations in (
-                            (turn, [pair.sequential.seconds for pair in self.timed]),
-                            (once, [pair.parallel.seconds for pair in self.timed]),
-                        )
-                    ),
-                    tuple(lengths),
-                    text("parallel_training.words_2"),
-                    text("parallel_training.milliseconds"),
-                ),
-                Paragraph(
-                    text(
-                        "parallel_training.sentence_words_takes_runs",
-                        length=last.length,
-                        runs=last.sequential.runs,
-                        at_once_runs=last.parallel.runs,
-                        times_faster=last.times_faster,
-                        repeats=self.repeats,
-                        machine=self.machine.describe(text),
-                    )
-                ),
+        yield text.paragraph("parallel_training.training_right_words_known")
+        yield table(
+            text("parallel_training.loss_word"),
+            torch.stack([self.own.sequential.losses, self.own.parallel.losses]),
+            methods,
+            self.words,
+            digits=4,
+        )
+        yield Paragraph(
+            text("parallel_training.loss_gradients_same_largest", worst=worst)
+            if self.same
+            else text("parallel_training.loss_gradients_differ_up", worst=worst)
+        )
+        yield table(
+            text("parallel_training.runs_decoder"),
+            [[float(pair.sequential.runs), float(pair.parallel.runs)] for pair in self.timed],
+            named,
+            methods,
+        )
+        yield table(
+            text("parallel_training.milliseconds"),
+            [[1000 * pair.sequential.seconds, 1000 * pair.parallel.seconds] for pair in self.timed],
+            named,
+            methods,
+            digits=1,
+        )
+        yield LineChart(
+            text("parallel_training.time_learn_sentence"),
+            tuple(
+                Curve(name, [1000 * seconds for seconds in durations])
+                for name, durations in (
+                    (turn, [pair.sequential.seconds for pair in self.timed]),
+                    (once, [pair.parallel.seconds for pair in self.timed]),
+                )
             ),
+            tuple(lengths),
+            text("parallel_training.words_2"),
+            text("parallel_training.milliseconds"),
+        )
+        yield text.paragraph(
+            "parallel_training.sentence_words_takes_runs",
+            length=last.length,
+            runs=last.sequential.runs,
+            at_once_runs=last.parallel.runs,
+            times_faster=last.times_faster,
+            machine=self.machine.describe(text),
         )
 
 
+@lesson
 def parallel_training(
     sentence: str | Sequence[str] = SENTENCE,
     *,

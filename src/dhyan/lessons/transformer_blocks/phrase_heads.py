@@ -154,42 +154,38 @@ class PhraseHeads:
     log_odds: float
     ablated_log_odds: Float64[Tensor, "L H"]
 
-    def parts(self, text: Text) -> tuple[Block, ...]:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The chosen head, its weights, and the cost of ablating it."""
         query, layer, head = self.chosen
         asks = WITH if query == 0 else text("phrase_heads.the_thing")
         swing = float(self.swings[self.chosen])
         small = abs(swing) < TINY and self.agreement > STEADY
         first, second = self.example
-        return (
-            Paragraph(
-                text(
-                    "phrase_heads.second_sentence_same_but",
-                    first=first,
-                    second=second,
-                    layer_number=layer + 1,
-                    head_number=head + 1,
-                    asks=asks,
-                    swing=abs(swing),
-                    positive_swing=swing > 0,
-                    agreement=self.agreement,
-                    small=small,
-                    pairs=self.pairs,
-                )
-            ),
-            heatmap(
-                text(
-                    "phrase_heads.weight_layer_head",
-                    asks=asks,
-                    layer_number=layer + 1,
-                    head_number=head + 1,
-                ),
-                self.weights,
-                (text("phrase_heads.doer"), text("phrase_heads.other")),
-                (text("phrase_heads.doer_2"), text("phrase_heads.other_2")),
-            ),
-            Paragraph(self._without(text)),
+        yield text.paragraph(
+            "phrase_heads.second_sentence_same_but",
+            first=first,
+            second=second,
+            layer_number=layer + 1,
+            head_number=head + 1,
+            asks=asks,
+            swing=abs(swing),
+            positive_swing=swing > 0,
+            agreement=self.agreement,
+            small=small,
+            pairs=self.pairs,
         )
+        yield heatmap(
+            text(
+                "phrase_heads.weight_layer_head",
+                asks=asks,
+                layer_number=layer + 1,
+                head_number=head + 1,
+            ),
+            self.weights,
+            (text("phrase_heads.doer"), text("phrase_heads.other")),
+            (text("phrase_heads.doer_2"), text("phrase_heads.other_2")),
+        )
+        yield Paragraph(self._without(text))
 
     def _without(self, text: Text) -> str:
         """The cost of ablating the chosen head, compared with any other."""

@@ -1,6 +1,6 @@
 """PP attachment: one head against several of the same total width."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -13,9 +13,8 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import knows_every_word, primer_sentences
 from dhyan.lessons.transformer_blocks.phrase_heads import cued_pairs
@@ -175,7 +174,7 @@ CEILING = 0.995
 
 
 @dataclass(frozen=True)
-class PPAttachment(LessonResult):
+class PPAttachment(LessonResult, title="pp_attachment.title"):
     """The runs by steps, heads and seed, and the number of sentences of each test.
 
     Runs of one seed and length have the same initial weights and batches, so they are compared in
@@ -212,7 +211,7 @@ class PPAttachment(LessonResult):
             for seed in seeds
         )
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The test, every run, the means, and the significance over seeds."""
         parts: list[Block] = [Paragraph(self._describe_test(text))]
         for steps in self.lengths:
@@ -220,16 +219,12 @@ class PPAttachment(LessonResult):
         if len(self.lengths) > 1:
             parts.append(self._lines(text))
         parts.append(Paragraph(self._ceiling(text)))
-        return Page(text("pp_attachment.title"), tuple(parts))
+        yield from parts
 
     def _describe_test(self, text: Text) -> str:
-        return text(
-            "pp_attachment.thing_tool_hindi_tell",
-            example=self.example,
-            new_persons=self.new_persons,
-        )
+        return text("pp_attachment.thing_tool_hindi_tell")
 
-    def _tables(self, steps: int, text: Text) -> tuple[Block, ...]:
+    def _tables(self, steps: int, text: Text) -> Iterator[Block]:
         """Every run whose seed is complete, and the mean by number of heads."""
         counts = self.heads(steps)
         groups = [self.of(steps, head_count) for head_count in counts]
@@ -254,11 +249,10 @@ class PPAttachment(LessonResult):
             text("pp_attachment.known"),
         )
         again, names = ("", ()) if len(seeds) > 1 else (title, rows)
-        return (
-            *((each,) if len(seeds) > 1 else ()),
-            heatmap(again, means, names, columns),
-            table("", [[fmean(_all(some, "bleu"))] for some in groups], (), ("BLEU",), digits=1),
-        )
+        if len(seeds) > 1:
+            yield each
+        yield heatmap(again, means, names, columns)
+        yield table("", [[fmean(_all(some, "bleu"))] for some in groups], (), ("BLEU",), digits=1)
 
     def _claim(self, steps: int, text: Text) -> str:
         """Whether several heads are significantly better than the fewest."""
@@ -356,19 +350,14 @@ class PPAttachment(LessonResult):
         )
         total = len(self.runs)
         remark = text(
-            "pp_attachment.known_persons_whom_training",
-            held_out=self.held_out,
-            held_out_2=held_out,
-            total=total,
-            new=new,
+            "pp_attachment.known_persons_whom_training", held_out_2=held_out, total=total, new=new
         )
         if max(held_out, new):
             remark += text("pp_attachment.runs_ceiling_differ_but")
-        return remark + text(
-            "pp_attachment.bleu_sentences_kinds", general=self.general, signature=self.signature
-        )
+        return remark + text("pp_attachment.bleu_sentences_kinds")
 
 
+@lesson
 def pp_attachment(
     models: str | Path | Sequence[str | Path] | None = None,
     *,
@@ -386,7 +375,7 @@ def pp_attachment(
             raise UserError(
                 "sentences: the runs of the snapshot were asked their own; give models=[RUN, …] too"
             )
-        return read_snapshot("pp_attachment")
+        return read_snapshot("pp_attachment", PPAttachment)
     runs, test_sentences, signature = evaluate_runs(
         _folders(models),
         parse_int("sentences", SENTENCES if sentences is None else sentences, least=2),

@@ -1,7 +1,7 @@
 """Extractive summarization: a head for each perspective, or a single head for all."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,10 +10,9 @@ from torch import Tensor
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int
+from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 from dhyan.text.bag_of_words import idf, ids_of, tf_idf, vocabulary, word_counts, words_in
 from dhyan.text.sentence_splitter import split_sentences
 
@@ -87,47 +86,38 @@ class Summarization(LessonResult):
         """The chosen sentences of every head, in their order."""
         return tuple(" ".join(self.sentences[at] for at in own) for own in self.chosen)
 
-    def page(self, text: Text) -> Page:
+    def title(self, text: Text) -> str:
+        """The title, with the number of heads."""
+        return text("summarization.title", names_count=len(self.names))
+
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The paragraph, the weights, the summaries, their overlap, and what is not claimed."""
         if self.hindi is not None and text.lang == "hi":
-            return self.hindi.page(text)
+            yield from self.hindi.blocks(text)
+            return
         single_head = text("summarization.head")
         room, more = len(self.chosen[-1]), len(self.extended_choice)
         names = (*self.names, single_head)
         numbers = [str(number) for number in range(1, len(self.sentences) + 1)]
         paragraph = zip(numbers, self.sentences, strict=True)
-        summaries = [
-            Paragraph(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
-            for name, own, summary in zip(names, self.chosen, self.summaries, strict=True)
-        ]
-        return Page(
-            text("summarization.title", names_count=len(self.names)),
+        yield Paragraph(" ".join(f"[{number}] {sentence}" for number, sentence in paragraph))
+        yield Paragraph(f"{self._describe_queries(text)} {self._method(text)}")
+        yield heatmap(text("summarization.weights"), self.weights.T, numbers, names, digits=3)
+        yield table(text("summarization.kept_summary"), self._marks(), numbers, names)
+        for name, own, summary in zip(names, self.chosen, self.summaries, strict=True):
+            yield Paragraph(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
+        yield heatmap(
+            text("summarization.own_choice"),
+            self._measures(),
+            self.names,
             (
-                Paragraph(" ".join(f"[{number}] {sentence}" for number, sentence in paragraph)),
-                Paragraph(f"{self._describe_queries(text)} {self._method(text)}"),
-                heatmap(
-                    text("summarization.weights"),
-                    self.weights.T,
-                    numbers,
-                    names,
-                    digits=3,
-                ),
-                table(text("summarization.kept_summary"), self._marks(), numbers, names),
-                *summaries,
-                heatmap(
-                    text("summarization.own_choice"),
-                    self._measures(),
-                    self.names,
-                    (
-                        text("summarization.weight_own_head"),
-                        text("summarization.weight_head"),
-                        text("summarization.kept_room", room=room),
-                        text("summarization.kept_room_2", more=more),
-                    ),
-                ),
-                Paragraph(f"{self._describe_overlap(text)} {_unclaimed(text)}"),
+                text("summarization.weight_own_head"),
+                text("summarization.weight_head"),
+                text("summarization.kept_room", room=room),
+                text("summarization.kept_room_2", more=more),
             ),
         )
+        yield Paragraph(f"{self._describe_overlap(text)} {_unclaimed(text)}")
 
     def _describe_queries(self, text: Text) -> str:
         each = "; ".join(
@@ -191,6 +181,7 @@ class Summarization(LessonResult):
         )
 
 
+@lesson
 def summarization(
     paragraph: str | Sequence[str] | None = None,
     *,

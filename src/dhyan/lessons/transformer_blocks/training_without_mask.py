@@ -1,6 +1,6 @@
 """Training without the causal mask: the loss goes to 0, and free-running decoding fails."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -8,10 +8,9 @@ from tempfile import TemporaryDirectory
 
 from dhyan.errors import UserError
 from dhyan.insight.ablation import remove_causal_mask
-from dhyan.insight.blocks import Curve, LineChart, Paragraph, table
-from dhyan.lessons.argument_parsing import parse_int
+from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 from dhyan.lessons.tiny_models import seeded
 
 TASKS = {"reverse": "d h y a n", "numbers": "three hundred twenty one"}
@@ -41,7 +40,7 @@ class TrainingResult:
 
 
 @dataclass(frozen=True)
-class TrainingWithoutMask(LessonResult):
+class TrainingWithoutMask(LessonResult, title="training_without_mask.title"):
     """Two models that differ only in the mask."""
 
     task: str
@@ -57,53 +56,42 @@ class TrainingWithoutMask(LessonResult):
         alone = self.unmasked.right <= LITTLE * self.masked.right
         return self.unmasked.unseen_loss < NEAR_ZERO and alone and self.masked.right > 0
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The losses, free-running accuracy, and one sentence."""
         masked, free = text("training_without_mask.mask"), text("training_without_mask.without")
         both = ((masked, self.masked), (free, self.unmasked))
         losses = [[result.loss, result.unseen_loss] for _, result in both]
         alone = [[result.bleu, 100 * result.right] for _, result in both]
-        return Page(
-            text("training_without_mask.title"),
+        yield text.paragraph("training_without_mask.two_transformers_learn_task")
+        yield table(
+            text("training_without_mask.loss_nats_word"),
+            losses,
+            (masked, free),
             (
-                Paragraph(
-                    text(
-                        "training_without_mask.two_transformers_learn_task",
-                        task=self.task,
-                        unseen=self.unseen,
-                    )
-                ),
-                table(
-                    text("training_without_mask.loss_nats_word"),
-                    losses,
-                    (masked, free),
-                    (
-                        text("training_without_mask.training"),
-                        text("training_without_mask.unseen_pairs"),
-                    ),
-                    digits=3,
-                ),
-                table(
-                    text("training_without_mask.alone_unseen_pairs"),
-                    alone,
-                    (masked, free),
-                    ("BLEU", text("training_without_mask.right")),
-                    digits=1,
-                ),
-                LineChart(
-                    text("training_without_mask.loss_training"),
-                    tuple(Curve(name, result.losses) for name, result in both),
-                    tuple(str(step) for step in self.masked.steps),
-                    text("training_without_mask.steps"),
-                    text("training_without_mask.nats_word"),
-                ),
-                Paragraph(self._verdict(text)),
-                Paragraph(
-                    f"{self.sentence} → {self.expected}; "
-                    + "; ".join(f"{name}: {result.translation or '∅'}" for name, result in both)
-                    + text("training_without_mask.full_stop")
-                ),
+                text("training_without_mask.training"),
+                text("training_without_mask.unseen_pairs"),
             ),
+            digits=3,
+        )
+        yield table(
+            text("training_without_mask.alone_unseen_pairs"),
+            alone,
+            (masked, free),
+            ("BLEU", text("training_without_mask.right")),
+            digits=1,
+        )
+        yield LineChart(
+            text("training_without_mask.loss_training"),
+            tuple(Curve(name, result.losses) for name, result in both),
+            tuple(str(step) for step in self.masked.steps),
+            text("training_without_mask.steps"),
+            text("training_without_mask.nats_word"),
+        )
+        yield Paragraph(self._verdict(text))
+        yield Paragraph(
+            f"{self.sentence} → {self.expected}; "
+            + "; ".join(f"{name}: {result.translation or '∅'}" for name, result in both)
+            + text("training_without_mask.full_stop")
         )
 
     def _verdict(self, text: Text) -> str:
@@ -126,6 +114,7 @@ class TrainingWithoutMask(LessonResult):
         )
 
 
+@lesson
 def training_without_mask(
     sentence: str = "",
     *,

@@ -15,10 +15,9 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, Table, heatmap, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
+from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import number_words, seeded
 from dhyan.lessons.trained_model import load_single_model
 from dhyan.lessons.transformer_blocks.cross_attention import PAIRS
@@ -129,7 +128,7 @@ Sided = tuple[str, tuple[str, ...], Parts, Tensor]
 
 
 @dataclass(frozen=True)
-class SublayerContributions(LessonResult):
+class SublayerContributions(LessonResult, title="transformer.title"):
     """Norm of each sub-layer's output ÷ norm of the residual stream, for each token.
 
     `probabilities` are those of the next token at each position of the output; its rival is the
@@ -154,37 +153,30 @@ class SublayerContributions(LessonResult):
     vocabulary: tuple[int, int]
     parameters: dict[str, int]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Shapes, both sides' shares, next-token probabilities, parameters."""
         pairs = zip(self.prefix, self.next_tokens, self.rivals, strict=True)
         names = part_names(text)
         everything = sum(self.parameters.values())
-        return Page(
-            text("transformer.title"),
-            (
-                Paragraph(f"{self.sentence} → {self.translation}"),
-                Paragraph(self._shapes(text)),
-                Paragraph(text("transformer.cell_length_sub_layer")),
-                *(
-                    _shares(title, words, parts, shares, text)
-                    for title, words, parts, shares in self._sides(text)
-                ),
-                Paragraph(self._most(text)),
-                heatmap(
-                    text("transformer.next_word_rival"),
-                    torch.stack([self.probabilities, self.rival_probabilities], dim=1),
-                    [f"{before} → {word} | {rival}" for before, word, rival in pairs],
-                    (text("transformer.word"), text("transformer.rival")),
-                    digits=3,
-                ),
-                table(
-                    text("transformer.parameters"),
-                    [*([self.parameters[part]] for part in PARTS), [everything]],
-                    [*(names[part] for part in PARTS), text("transformer.in_all")],
-                ),
-                Paragraph(self._sure(text)),
-            ),
+        yield Paragraph(f"{self.sentence} → {self.translation}")
+        yield Paragraph(self._shapes(text))
+        yield text.paragraph("transformer.cell_length_sub_layer")
+        for title, words, parts, shares in self._sides(text):
+            yield _shares(title, words, parts, shares, text)
+        yield Paragraph(self._most(text))
+        yield heatmap(
+            text("transformer.next_word_rival"),
+            torch.stack([self.probabilities, self.rival_probabilities], dim=1),
+            [f"{before} → {word} | {rival}" for before, word, rival in pairs],
+            (text("transformer.word"), text("transformer.rival")),
+            digits=3,
         )
+        yield table(
+            text("transformer.parameters"),
+            [*([self.parameters[part]] for part in PARTS), [everything]],
+            [*(names[part] for part in PARTS), text("transformer.in_all")],
+        )
+        yield Paragraph(self._sure(text))
 
     def _shapes(self, text: Text) -> str:
         rows, target_length = len(self.source), len(self.prefix)
@@ -192,11 +184,8 @@ class SublayerContributions(LessonResult):
         return text(
             "transformer.input_numbers_output_heads",
             rows=rows,
-            width=self.width,
             target_length=target_length,
-            heads=self.heads,
             narrow=narrow,
-            hidden=self.hidden,
             source_vocabulary=self.vocabulary[0],
             target_vocabulary=self.vocabulary[1],
         )
@@ -403,36 +392,27 @@ class Transformer(LessonResult):
     seed: int
     without: str = ""
 
-    def page(self, text: Text) -> Page:
+    def title(self, text: Text) -> str:
+        """The title, with the name of the part left out."""
+        title = text("transformer.transformer_part_part")
+        return f"{title} ({ablation_name(self.without, text)})" if self.without else title
+
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The encoder, the decoder, the ablations and the parameters."""
         width, pre = self.trace.encoder.embedding_sum.shape[1], self.norm == "pre"
-        title = text("transformer.transformer_part_part")
-        if self.without:
-            title += f" ({ablation_name(self.without, text)})"
-        first = text(
-            "transformer.numbers_word_heads_layers",
-            width=width,
-            heads=self.heads,
-            layers=self.layers,
-            seed=self.seed,
-        )
+        first = text("transformer.numbers_word_heads_layers", width=width)
         undrawn = omitted_blocks(width, self.heads, self.layers, text)
-        meaning, measures, verdict = self.ablations.parts(text, self.without)
-        return Page(
-            title,
-            (
-                Paragraph(f"{first} {undrawn}".strip()),
-                *encoder_blocks(
-                    self.trace.encoder, self.source, text, pre_norm=pre, without=self.without
-                ),
-                *decoder_blocks(self.trace, self.target, self.vocabulary, text),
-                meaning,
-                measures,
-                self._costs(text),
-                verdict,
-                Paragraph(f"{self._base(text)} {self._agreed(text)}"),
-            ),
+        meaning, measures, verdict = self.ablations.blocks(text, self.without)
+        yield Paragraph(f"{first} {undrawn}".strip())
+        yield from encoder_blocks(
+            self.trace.encoder, self.source, text, pre_norm=pre, without=self.without
         )
+        yield from decoder_blocks(self.trace, self.target, self.vocabulary, text)
+        yield meaning
+        yield measures
+        yield self._costs(text)
+        yield verdict
+        yield Paragraph(f"{self._base(text)} {self._agreed(text)}")
 
     def _costs(self, text: Text) -> Table:
         """Parameters by part, here and in the paper's base model."""
@@ -461,9 +441,10 @@ class Transformer(LessonResult):
         )
 
     def _agreed(self, text: Text) -> str:
-        return text("transformer.whole_walk_written_out", difference=self.difference)
+        return text("transformer.whole_walk_written_out")
 
 
+@lesson
 def transformer(
     sentence: str | Sequence[str] | None = None,
     *,

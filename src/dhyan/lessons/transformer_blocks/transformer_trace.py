@@ -1,6 +1,6 @@
 """A Transformer written out: every intermediate value of a pass, and ablations of its parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -202,50 +202,41 @@ MOST_COLUMNS, MOST_HEADS = 8, 2  # that are drawn
 
 def encoder_blocks(
     side: StackTrace, words: Sequence[str], text: Text, *, pre_norm: bool, without: str = ""
-) -> list[Block]:
+) -> Iterator[Block]:
     """Embeddings and positions, the heads' weights, and the vectors after each sub-layer."""
     names, width = _numbered(words), side.embedding_sum.shape[1]
     attention, feed_forward = side.step("self_attention"), side.step("feed_forward")
     assert attention is not None
-    return [
-        Paragraph(f"{_embedding(width, text)} {_positions(without, text)}"),
-        _rows(text("transformer.words", width=width), side.embedded, names, after="+"),
-        _rows(text("transformer.places"), side.positions, names),
-        Paragraph(text("transformer.self_attention_word_mixes")),
-        _rows(text("transformer.x_words_places"), side.embedding_sum, names),
-        *_weights(attention, text),
-        Paragraph(
-            f"{_residual_text(without, text, pre_norm=pre_norm)} "
-            f"{_feed_forward_text(feed_forward, text)}"
-        ),
-        *_after(attention, feed_forward, names, text),
-    ]
+    yield Paragraph(f"{_embedding(width, text)} {_positions(without, text)}")
+    yield _rows(text("transformer.words", width=width), side.embedded, names, after="+")
+    yield _rows(text("transformer.places"), side.positions, names)
+    yield text.paragraph("transformer.self_attention_word_mixes")
+    yield _rows(text("transformer.x_words_places"), side.embedding_sum, names)
+    yield from _weights(attention, text)
+    yield Paragraph(
+        f"{_residual_text(without, text, pre_norm=pre_norm)} "
+        f"{_feed_forward_text(feed_forward, text)}"
+    )
+    yield from _after(attention, feed_forward, names, text)
 
 
 def decoder_blocks(
     trace: TransformerTrace, words: Sequence[str], vocabulary: Sequence[str], text: Text
-) -> list[Block]:
+) -> Iterator[Block]:
     """The prefix, self- and cross-attention weights, the last states, and the next word."""
     side, names = trace.decoder, _numbered(words)
     self_attention, cross_attention = side.step("self_attention"), side.step("cross_attention")
     assert self_attention is not None
     assert cross_attention is not None
-    return [
-        Paragraph(text("transformer.decoder_begins_alike_been")),
-        _rows(text("transformer.y_words_places"), side.embedding_sum, names),
-        *_weights(self_attention, text),
-        Paragraph(text("transformer.cross_attention_output_asks")),
-        _rows(text("transformer.after_self_attention"), self_attention.after, names),
-        *_weights(cross_attention, text),
-        Paragraph(text("transformer.output_last_vector_place")),
-        _rows(text("transformer.last_vectors"), side.states, names, after="→"),
-        heatmap(
-            text("transformer.next_word"),
-            trace.probabilities,
-            names,
-            tuple(vocabulary),
-        ),
-    ]
+    yield text.paragraph("transformer.decoder_begins_alike_been")
+    yield _rows(text("transformer.y_words_places"), side.embedding_sum, names)
+    yield from _weights(self_attention, text)
+    yield text.paragraph("transformer.cross_attention_output_asks")
+    yield _rows(text("transformer.after_self_attention"), self_attention.after, names)
+    yield from _weights(cross_attention, text)
+    yield text.paragraph("transformer.output_last_vector_place")
+    yield _rows(text("transformer.last_vectors"), side.states, names, after="→")
+    yield heatmap(text("transformer.next_word"), trace.probabilities, names, tuple(vocabulary))
 
 
 def omitted_blocks(width: int, heads: int, layers: int, text: Text) -> str:
@@ -290,16 +281,15 @@ def _feed_forward_text(feed_forward: SublayerTrace | None, text: Text) -> str:
 
 def _after(
     attention: SublayerTrace, feed_forward: SublayerTrace | None, names: Sequence[str], text: Text
-) -> list[Table]:
+) -> Iterator[Block]:
     """The vectors after either sub-layer, if there are two."""
     first = text("transformer.after_attention")
     if feed_forward is None:
-        return [_rows(first, attention.after, names)]
+        yield _rows(first, attention.after, names)
+        return
     second = text("transformer.after_feed_forward")
-    return [
-        _rows(first, attention.after, names, after="→"),
-        _rows(second, feed_forward.after, names),
-    ]
+    yield _rows(first, attention.after, names, after="→")
+    yield _rows(second, feed_forward.after, names)
 
 
 def _rows(title: str, x: Tensor, names: Sequence[str], *, after: str = "") -> Table:
@@ -308,17 +298,15 @@ def _rows(title: str, x: Tensor, names: Sequence[str], *, after: str = "") -> Ta
     return table(title, rounded, names, digits=1, operator=after)
 
 
-def _weights(step: SublayerTrace, text: Text) -> list[Table]:
+def _weights(step: SublayerTrace, text: Text) -> Iterator[Block]:
     """Weights of the first heads; rows and columns have the numbers of the words."""
     assert step.attention is not None
     rows, columns = (
         [str(number) for number in range(1, count + 1)]
         for count in step.attention.weights.shape[1:]
     )
-    return [
-        heatmap(text("transformer.head", number=number), weight, rows, columns)
-        for number, weight in enumerate(step.attention.weights[:MOST_HEADS], 1)
-    ]
+    for number, weight in enumerate(step.attention.weights[:MOST_HEADS], 1):
+        yield heatmap(text("transformer.head", number=number), weight, rows, columns)
 
 
 def _numbered(words: Sequence[str]) -> tuple[str, ...]:
@@ -343,7 +331,7 @@ class AblationMeasures:
     moved: Float64[Tensor, " P"]
     same_backwards: bool
 
-    def parts(self, text: Text, without: str) -> tuple[Paragraph, Table, Paragraph]:
+    def blocks(self, text: Text, without: str) -> Iterator[Block]:
         """All measures of all ablations, and a sentence on the chosen one."""
         rows = [text("transformer.whole"), *(ablation_name(part, text) for part in WITHOUT)]
         columns = [
@@ -354,11 +342,9 @@ class AblationMeasures:
         ]
         values = torch.stack([self.order, self.alike, self.longest, self.moved], dim=1)
         parts = [without] if without else WITHOUT
-        return (
-            Paragraph(text("transformer.changes_without_part_order")),
-            table(text("transformer.measures"), values, rows, columns),
-            Paragraph(" ".join(self._describe(part, text) for part in parts)),
-        )
+        yield text.paragraph("transformer.changes_without_part_order")
+        yield table(text("transformer.measures"), values, rows, columns)
+        yield Paragraph(" ".join(self._describe(part, text) for part in parts))
 
     def _describe(self, without: str, text: Text) -> str:
         at = 1 + WITHOUT.index(without)

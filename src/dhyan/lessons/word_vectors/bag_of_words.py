@@ -1,22 +1,22 @@
 """Bag of words: one-hot vectors, counts, presence and TF-IDF."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, heatmap, table
+from dhyan.insight.blocks import Block, heatmap, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, lesson
 from dhyan.text import bag_of_words as counting
 
 TEXTS = "mat cat mat / cat rat rat"
 
 
 @dataclass(frozen=True)
-class BagOfWords(LessonResult):
+class BagOfWords(LessonResult, title="bag_of_words.title"):
     """Each text as vectors, one number for every word of the vocabulary."""
 
     texts: tuple[tuple[str, ...], ...]
@@ -27,7 +27,7 @@ class BagOfWords(LessonResult):
     rarity: Float64[Tensor, " V"]
     tf_idf: Float64[Tensor, "N V"]
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """One-hot words, then bags of words, then TF-IDF."""
         rows = tuple(str(number) for number in range(1, len(self.texts) + 1))
         vocabulary, n = self.vocabulary, len(self.texts)
@@ -35,20 +35,16 @@ class BagOfWords(LessonResult):
             table(f"{name}: one-hot", vectors, words, vocabulary)
             for name, words, vectors in zip(rows, self.texts, self.one_hot, strict=True)
         )
-        return Page(
-            text("bag_of_words.title"),
-            (
-                Paragraph(text("bag_of_words.hot_gives_word_place")),
-                *hot,
-                table(text("bag_of_words.counts"), self.counts, rows, vocabulary),
-                table(text("bag_of_words.presence"), self.presence, rows, vocabulary),
-                Paragraph(text("bag_of_words.tf_idf_multiplies_count", n=n)),
-                table(text("bag_of_words.rarity"), self.rarity, (), vocabulary, digits=3),
-                heatmap("TF-IDF", self.tf_idf, rows, vocabulary, digits=3),
-            ),
-        )
+        yield text.paragraph("bag_of_words.hot_gives_word_place")
+        yield from hot
+        yield table(text("bag_of_words.counts"), self.counts, rows, vocabulary)
+        yield table(text("bag_of_words.presence"), self.presence, rows, vocabulary)
+        yield text.paragraph("bag_of_words.tf_idf_multiplies_count", n=n)
+        yield table(text("bag_of_words.rarity"), self.rarity, (), vocabulary, digits=3)
+        yield heatmap("TF-IDF", self.tf_idf, rows, vocabulary, digits=3)
 
 
+@lesson
 def bag_of_words(
     sentence: str | Sequence[str] = TEXTS, *, vocabulary: str | Sequence[str] = ()
 ) -> BagOfWords:

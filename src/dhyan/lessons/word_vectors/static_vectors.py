@@ -1,7 +1,7 @@
 """Static word vectors average a word's senses: apple in two dimensions, bank as measured."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,9 +15,8 @@ from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
-from dhyan.lessons.argument_parsing import parse_words
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_words
 from dhyan.lessons.self_attention.self_attention_by_hand import (
     SelfAttentionByHand,
     self_attention_by_hand,
@@ -218,7 +217,7 @@ class ToyWord:
 
 
 @dataclass(frozen=True)
-class StaticVectors(LessonResult):
+class StaticVectors(LessonResult, title="static_vectors.title"):
     """The toy word, and the same measurement with learned vectors.
 
     `chosen` is how the words of both senses were selected: by "hand", by "rule" (see
@@ -231,11 +230,12 @@ class StaticVectors(LessonResult):
     chosen: str = BY_READER
     ruled: BetweenSenses | None = None
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """The toy word, then the learned vectors."""
-        return Page(text("static_vectors.title"), (*self._toy(text), *self._measured(text)))
+        yield from self._toy(text)
+        yield from self._measured(text)
 
-    def _toy(self, text: Text) -> tuple[Block, ...]:
+    def _toy(self, text: Text) -> Iterator[Block]:
         toy = self.toy
         aspects = (text("static_vectors.taste"), text("static_vectors.technology"))
         numbers = ", ".join(f"{value:.2f}" for value in toy.context)
@@ -249,51 +249,41 @@ class StaticVectors(LessonResult):
             if toy.context_share > toy.static_share
             else text("static_vectors.taste")
         )
-        return (
-            Paragraph(
-                text(
-                    "static_vectors.static_vector_same_sentence",
-                    word=toy.word,
-                    uses_count=len(toy.uses),
-                    average=average,
-                    cosine=toy.cosine,
-                )
-            ),
-            table(text("static_vectors.uses"), toy.uses, (), aspects, operator="→"),
-            table(text("static_vectors.mean"), toy.mean, (), aspects),
-            table(text("static_vectors.static"), toy.static, (toy.word,), aspects),
-            Paragraph(
-                text(
-                    "static_vectors.mixed_words_around_softmax",
-                    sentence=toy.sentence,
-                    numbers=numbers,
-                    toward=toward,
-                    static_share=toy.static_share,
-                    context_share=toy.context_share,
-                    toy=toy.without(text),
-                )
-            ),
-            heatmap(
-                text("static_vectors.weights"),
-                toy.around.weights[toy.around.words.index(toy.word)].unsqueeze(1),
-                toy.around.words,
-                operator="·",
-            ),
-            table(
-                text("static_vectors.words_around"),
-                toy.around.embeddings,
-                (),
-                aspects,
-                operator="→",
-            ),
-            table(text("static_vectors.context"), toy.context, (toy.word,), aspects),
+        yield text.paragraph(
+            "static_vectors.static_vector_same_sentence",
+            word=toy.word,
+            uses_count=len(toy.uses),
+            average=average,
+            cosine=toy.cosine,
         )
+        yield table(text("static_vectors.uses"), toy.uses, (), aspects, operator="→")
+        yield table(text("static_vectors.mean"), toy.mean, (), aspects)
+        yield table(text("static_vectors.static"), toy.static, (toy.word,), aspects)
+        yield text.paragraph(
+            "static_vectors.mixed_words_around_softmax",
+            sentence=toy.sentence,
+            numbers=numbers,
+            toward=toward,
+            static_share=toy.static_share,
+            context_share=toy.context_share,
+            toy=toy.without(text),
+        )
+        yield heatmap(
+            text("static_vectors.weights"),
+            toy.around.weights[toy.around.words.index(toy.word)].unsqueeze(1),
+            toy.around.words,
+            operator="·",
+        )
+        yield table(
+            text("static_vectors.words_around"), toy.around.embeddings, (), aspects, operator="→"
+        )
+        yield table(text("static_vectors.context"), toy.context, (toy.word,), aspects)
 
-    def _measured(self, text: Text) -> tuple[Block, ...]:
+    def _measured(self, text: Text) -> Iterator[Block]:
         measured = self.measured
         groups = (f"{measured.first[0]} …", f"{measured.second[0]} …")
         origin = (
-            text("static_vectors.from", source=self.source)
+            text("static_vectors.from")
             if self.source
             else text("static_vectors.learned_made_up_sentences")
         )
@@ -301,33 +291,27 @@ class StaticVectors(LessonResult):
         rows = torch.cat(
             (measured.cosines.unsqueeze(0), measured.groups, measured.every.unsqueeze(0))
         )
-        return (
-            Paragraph(
-                text(
-                    "static_vectors.vectors_way_mean_words",
-                    word=measured.word,
-                    origin=origin,
-                    first_count=len(measured.first),
-                    first_word=measured.first[0],
-                    second_count=len(measured.second),
-                    second_word=measured.second[0],
-                    position=measured.position,
-                )
+        yield text.paragraph(
+            "static_vectors.vectors_way_mean_words",
+            word=measured.word,
+            origin=origin,
+            first_count=len(measured.first),
+            first_word=measured.first[0],
+            second_count=len(measured.second),
+            second_word=measured.second[0],
+            position=measured.position,
+        )
+        yield Paragraph(self._choice(text))
+        yield table(text("static_vectors.cosine_mean"), rows, names, groups)
+        yield ScatterPlot(
+            text(
+                "static_vectors.cosines_across_up", first_groups=groups[0], second_groups=groups[1]
             ),
-            Paragraph(self._choice(text)),
-            table(text("static_vectors.cosine_mean"), rows, names, groups),
-            ScatterPlot(
-                text(
-                    "static_vectors.cosines_across_up",
-                    first_groups=groups[0],
-                    second_groups=groups[1],
-                ),
-                tuple(
-                    Point(name, x, y, faint=index == 3, group=index)
-                    for index, (name, (x, y)) in enumerate(zip(names, rows.tolist(), strict=True))
-                ),
-                ((rows[1, 0].item(), rows[1, 1].item(), rows[2, 0].item(), rows[2, 1].item()),),
+            tuple(
+                Point(name, x, y, faint=index == 3, group=index)
+                for index, (name, (x, y)) in enumerate(zip(names, rows.tolist(), strict=True))
             ),
+            ((rows[1, 0].item(), rows[1, 1].item(), rows[2, 0].item(), rows[2, 1].item()),),
         )
 
     def _choice(self, text: Text) -> str:
@@ -358,6 +342,7 @@ class StaticVectors(LessonResult):
         )
 
 
+@lesson
 def static_vectors(
     sentence: str = SENTENCE,
     *,
@@ -373,7 +358,7 @@ def static_vectors(
     sentences: int = 60_000,
     steps: int | None = None,
     seed: int = 1,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> StaticVectors:
     """A word's static vector between its meanings; with its defaults it takes about 15 s.
 

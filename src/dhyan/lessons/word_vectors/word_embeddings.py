@@ -1,6 +1,6 @@
 """Word embeddings, learned by skip-gram or read from a file: nearest neighbours and analogies."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,10 +14,9 @@ from dhyan.data.primer import generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.read_text import read_lines
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Paragraph, Table, table
-from dhyan.lessons.argument_parsing import parse_int, parse_words
+from dhyan.insight.blocks import Block, Paragraph, Table, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.result import LessonResult, Page
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.text.bag_of_words import vocabulary, words_in
 from dhyan.text.nearest_neighbours import Neighbour, unit_vector
 from dhyan.text.nearest_neighbours import analogy as analogous
@@ -31,7 +30,7 @@ LONGEST = 14  # words of a sentence of the primer
 
 
 @dataclass(frozen=True)
-class WordEmbeddings(LessonResult):
+class WordEmbeddings(LessonResult, title="word_embeddings.title"):
     """Nearest neighbours, an analogy, and the share of nouns whose nearest noun has their domain."""
 
     source: str
@@ -47,33 +46,16 @@ class WordEmbeddings(LessonResult):
     same_domain: float
     same_domain_by_chance: float
 
-    def page(self, text: Text) -> Page:
+    def blocks(self, text: Text) -> Iterator[Block]:
         """Neighbours and the analogy, then all cosines."""
         a, b, c = self.analogy
-        return Page(
-            text("word_embeddings.title"),
-            (
-                Paragraph(
-                    text(
-                        "word_embeddings.words_numbers_number_name",
-                        vocabulary_size=self.vocabulary_size,
-                        width=self.width,
-                        origin=self._origin(text),
-                    )
-                ),
-                *(
-                    _neighbour_table(word, neighbours)
-                    for word, neighbours in zip(self.words, self.near, strict=True)
-                ),
-                _neighbour_table(f"{a} − {b} + {c}", self.answers),
-                Paragraph(f"{self._domain_verdict(text)} {self._answer(text)}".strip()),
-                table(
-                    text("word_embeddings.cosines"),
-                    self.cosines,
-                    self.compared_words,
-                    self.compared_words,
-                ),
-            ),
+        yield text.paragraph("word_embeddings.words_numbers_number_name", origin=self._origin(text))
+        for word, neighbours in zip(self.words, self.near, strict=True):
+            yield _neighbour_table(word, neighbours)
+        yield _neighbour_table(f"{a} − {b} + {c}", self.answers)
+        yield Paragraph(f"{self._domain_verdict(text)} {self._answer(text)}".strip())
+        yield table(
+            text("word_embeddings.cosines"), self.cosines, self.compared_words, self.compared_words
         )
 
     def _answer(self, text: Text) -> str:
@@ -84,7 +66,7 @@ class WordEmbeddings(LessonResult):
 
     def _origin(self, text: Text) -> str:
         if self.source:
-            return text("word_embeddings.from", source=self.source)
+            return text("word_embeddings.from")
         return text("word_embeddings.learned_made_up_sentences")
 
     def _domain_verdict(self, text: Text) -> str:
@@ -95,15 +77,10 @@ class WordEmbeddings(LessonResult):
             if self.same_domain > 2 * self.same_domain_by_chance
             else text("word_embeddings.shows_little")
         )
-        return text(
-            "word_embeddings.nouns_nearest_noun_own",
-            nouns=self.nouns,
-            same_domain=self.same_domain,
-            same_domain_by_chance=self.same_domain_by_chance,
-            verdict=verdict,
-        )
+        return text("word_embeddings.nouns_nearest_noun_own", verdict=verdict)
 
 
+@lesson
 def word_embeddings(
     words: str | Sequence[str] = WORDS,
     *,
@@ -115,7 +92,7 @@ def word_embeddings(
     count: int = 6,
     steps: int | None = None,
     seed: int = 1,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> WordEmbeddings:
     """Neighbours of words, and of a − b + c; with its defaults it takes about 15 s on two cores.
 
@@ -183,7 +160,7 @@ def learn_vectors(
     *,
     steps: int | None,
     seed: int,
-    on_progress: Callable[[str], None] | None,
+    on_progress: ProgressCallback | None,
 ) -> WordVectors:
     """Vectors of the texts' words: learned from the texts, or read from a file if one is named."""
     if not path:

@@ -1,4 +1,4 @@
-"""Vectors value as arguments."""
+"""Vectors that a user enters."""
 
 import pytest
 
