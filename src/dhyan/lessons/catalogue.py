@@ -22,7 +22,6 @@ from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.insight.blocks import Paragraph
-    from dhyan.lessons.lesson import LessonResult
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "hi")
@@ -99,8 +98,8 @@ class Lesson:
         """A summary of one line."""
         return Text(lang)(f"{self.name}.summary")
 
-    def load(self) -> "Callable[..., LessonResult]":
-        """The function, which checks the types of its arguments first."""
+    def load(self) -> Callable[..., Any]:
+        """The function, which returns a `LessonResult`."""
         return getattr(import_module(self.module), self.name)
 
 

@@ -96,7 +96,7 @@ def test_log_odds_of_the_other_reading_have_the_opposite_sign(translator):
         replace(
             twin,
             words=(twin.words[0], tuple((_other(word), *rest) for word, *rest in twin.words[1])),
-            wanted=(
+            checks=(
                 replace(twin.checks[0], right=twin.checks[0].wrong, wrong=twin.checks[0].right),
             ),
         )
