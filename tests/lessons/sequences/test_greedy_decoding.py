@@ -48,7 +48,7 @@ def test_a_beam_of_one_is_greedy():
     shown = greedy_decoding("come in", steps=5, beam=1)
     assert shown.beam[0].text == shown.greedy.text
     assert shown.beam[0].score == pytest.approx(shown.greedy.score, abs=1e-5)
-    assert "its best is what greedy search said" in flat_text(shown)
+    assert "its best hypothesis is the greedy one" in flat_text(shown)
 
 
 def test_it_says_what_the_translator_says(translator):
@@ -64,8 +64,8 @@ def test_the_verdict_follows_the_numbers():
     shown = greedy_decoding(steps=2)
     better = replace(shown.greedy, score=shown.greedy.score + log(3))
     worse = replace(shown.greedy, score=shown.greedy.score - log(3))
-    assert "3.00 times as likely" in flat_text(replace(shown, beam=(better,)))
-    assert "3.00 times as unlikely" in flat_text(replace(shown, beam=(worse,)))
+    assert "3.00 times more probable" in flat_text(replace(shown, beam=(better,)))
+    assert "3.00 times less probable" in flat_text(replace(shown, beam=(worse,)))
     assert "3.00 गुना अधिक" in flat_text(replace(shown, beam=(better,)), "hi")
 
 

@@ -65,22 +65,22 @@ def test_the_last_word_tells_the_tense():
 
 def test_the_verdict_follows_the_numbers():
     shown = shown_of(WORD, TENSE)
-    assert "hold the words holds" in flat_text(shown)
-    assert "hold the sentence holds" in flat_text(shown)
+    assert "encode words holds;" in flat_text(shown)
+    assert "encode the sentence holds." in flat_text(shown)
     flat = replace(TENSE, runs=((0.4, 0.5, 0.51),))
-    assert "no clear change" in flat_text(shown_of(WORD, flat))
+    assert "no significant change" in flat_text(shown_of(WORD, flat))
     risen = replace(WORD, runs=((1.0, 0.5, 0.9),))
     turned = shown_of(risen, TENSE)
-    assert "hold the words does not hold for each" in flat_text(turned)
-    assert "“निचली परतों में शब्द” का दावा इन" in flat_text(turned, "hi")
+    assert "encode words does not hold for every word fact" in flat_text(turned)
+    assert "“निचली परतों में शब्द” का दावा शब्द के हर गुण के लिए सही नहीं है" in flat_text(turned, "hi")
 
 
 def test_a_single_training_is_reported_as_one():
-    assert "another seed may turn out otherwise" in flat_text(shown_of(WORD))
-    assert "दूसरे बीज" in flat_text(shown_of(WORD), "hi")
+    assert "another seed may give another result" in flat_text(shown_of(WORD))
+    assert "दूसरे सीड" in flat_text(shown_of(WORD), "hi")
     several = replace(WORD, runs=WORD.runs * 3)
     assert "another seed" not in flat_text(shown_of(several, seeds=(1, 2, 3)))
-    assert "from 3 seeds. It reached a loss of 1.00 and chrF++ 30.0 on 30" in flat_text(
+    assert "with 3 seeds. Its loss is 1.00 and its chrF++ 30.0 on 30" in flat_text(
         shown_of(several, seeds=(1, 2, 3))
     )
 
@@ -90,8 +90,8 @@ def test_models_that_learned_little_are_described_as_such():
     assert "hardly translate" not in flat_text(shown_of(WORD))
     little = replace(shown_of(WORD), chrfs=(9.0,))
     assert "it can hardly translate yet" in flat_text(little)
-    assert "encoders that have learned little" in flat_text(little)
-    assert "अनुवाद वह अभी लगभग नहीं कर पाता" in flat_text(little, "hi")
+    assert "These encoders are barely trained" in flat_text(little)
+    assert "वह अभी लगभग अनुवाद नहीं कर पाता" in flat_text(little, "hi")
 
 
 def test_a_change_is_clear_only_if_the_trainings_agree_on_it():
@@ -172,8 +172,8 @@ def test_every_layer_of_a_trained_encoder_is_probed_once_a_draw(tmp_path):
     [own] = shown.trainings
     assert all(len(one.runs) == 2 and len(one.runs[0]) == 3 for one in own)
     assert own[0].shares[0] > 0.95
-    assert "A trained encoder of 2 GRU layers, read in both directions" in flat_text(shown)
-    assert "this is one training" in flat_text(shown)
+    assert "A trained encoder with 2 GRU layers, bidirectional" in flat_text(shown)
+    assert "with a single training" in flat_text(shown)
     write_snapshot(shown, "depth", Provenance("a", "b", "c", "d", "e"), tmp_path)
     assert read_snapshot("depth", LessonResult, tmp_path).trainings[0][0].count == own[0].count
 
@@ -197,17 +197,20 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
         return LayerProbes(trainings, 2, "gru", True, 200, (98.0, 99.0)[: len(trainings)])
 
     both = of((falls, rises), (falls, rises))
-    assert "hold the words holds; that higher layers hold the sentence holds." in flat_text(both)
-    assert "2 trained encoders, each of 2 GRU layers" in flat_text(both)
-    assert "reach chrF++ 98.0–99.0" in flat_text(both)
+    assert (
+        "encode words holds; the claim that higher layers encode the sentence holds."
+        in flat_text(both)
+    )
+    assert "2 trained encoders with 2 GRU layers each" in flat_text(both)
+    assert "chrF++ 98.0–99.0" in flat_text(both)
     torn = of((full, rises), (full, flat))
-    assert "hold the words holds for 0 of these 1 questions" in flat_text(torn)
-    assert "hold the sentence holds for 0 of these 1 questions" in flat_text(torn)
-    assert "word +0.000 ± 0.000, +0.000 ± 0.000, at the ceiling" in flat_text(torn)
+    assert "encode words holds for 0 of 1 facts" in flat_text(torn)
+    assert "encode the sentence holds for 0 of 1 facts" in flat_text(torn)
+    assert "current word +0.000 ± 0.000, +0.000 ± 0.000, at the ceiling" in flat_text(torn)
     slight = replace(WORD, runs=((1.0, 0.99, 0.985), (1.0, 0.99, 0.984), (1.0, 0.99, 0.986)))
-    assert "word −0.005 ± 0.002, clear but tiny" in flat_text(of((slight, rises)))
-    assert "clear but tiny" not in flat_text(both) + flat_text(torn)
-    assert "इन 1 प्रश्नों में से 0 पर सही है" in flat_text(torn, "hi")
+    assert "current word −0.005 ± 0.002, significant but tiny" in flat_text(of((slight, rises)))
+    assert "significant but tiny" not in flat_text(both) + flat_text(torn)
+    assert "1 गुणों में से 0 पर सही है" in flat_text(torn, "hi")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_the_verdict_follows_the_numbers():
     shown = TeacherForcing("numbers", 1, (FAST, SLOW))
     assert shown.faster
     assert "converges faster holds in this run" in flat_text(shown)
-    assert "loss 1.000 lower" in flat_text(shown)
+    assert "is 1.000 lower" in flat_text(shown)
     assert "free running not within 20 updates" in flat_text(shown)
     turned = TeacherForcing("numbers", 1, (replace(FAST, ratio=0.0), replace(SLOW, ratio=1.0)))
     assert "converges faster does not hold" in flat_text(turned)
@@ -31,17 +31,17 @@ def test_runs_that_pass_at_the_same_update_do_not_differ_in_speed():
     near = replace(SLOW, losses=(2.5, -0.5))
     shown = TeacherForcing("numbers", 1, (FAST, near))
     assert not shown.faster
-    assert "not seen, both pass at the same update" in flat_text(shown)
+    assert "undecided: both reach this loss at the same update" in flat_text(shown)
     assert "दोनों एक ही अद्यतन पर" in flat_text(shown, "hi")
     neither = TeacherForcing("numbers", 1, (replace(FAST, losses=(1.5, 1.2)), SLOW))
-    assert "not seen, neither came so far" in flat_text(neither)
+    assert "undecided: neither reaches this loss" in flat_text(neither)
     assert "converges faster holds" not in flat_text(shown) + flat_text(neither)
 
 
 def test_the_held_out_loss_names_its_inputs():
     shown = TeacherForcing("numbers", 1, (FAST, SLOW))
-    assert "sentences held out, for all with the right words fed" in flat_text(shown)
-    assert "सही शब्द देकर मापी गई है" in flat_text(shown, "hi")
+    assert "on held-out sentences, with teacher forcing for all models" in flat_text(shown)
+    assert "सब मॉडलों में teacher forcing से मापी गई है" in flat_text(shown, "hi")
 
 
 def test_the_level_is_passed_on_the_line_between_two_checks():

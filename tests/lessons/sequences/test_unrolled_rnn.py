@@ -42,7 +42,7 @@ def test_an_lstm_has_h_as_its_gated_cell():
 def test_once_learned_it_says_the_translation_and_ends():
     result = unrolled_rnn()
     assert result.outputs == ("सोच", "लो", "<end>")
-    assert "It says: सोच लो <end>." in result.text("en")
+    assert "Output: सोच लो <end>." in result.text("en")
 
 
 def test_the_text_is_in_both_languages():

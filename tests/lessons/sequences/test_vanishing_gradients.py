@@ -26,8 +26,8 @@ def test_an_lstm_fades_less_than_a_plain_rnn_and_both_fade():
     assert plain.factor < lstm.factor < opened.factor < 1
     assert plain.factor < gru.factor < 1
     assert plain.mean[-1] < lstm.mean[-1]
-    assert "claim holds here" in flat_text(shown)
-    assert "दावा सही है" in flat_text(shown, "hi")
+    assert "more slowly in an LSTM holds here" in flat_text(shown)
+    assert "यहाँ सही है" in flat_text(shown, "hi")
 
 
 def test_a_gate_that_never_forgets_keeps_the_gradient():
@@ -43,14 +43,14 @@ def test_the_verdict_follows_the_numbers():
     turned = type(shown)(
         tuple(type(one)(swapped[one.name], one.norms) for one in shown.cells), 10, 8, 1
     )
-    assert ("claim holds" in flat_text(shown)) != ("claim holds" in flat_text(turned))
+    assert ("LSTM holds" in flat_text(shown)) != ("LSTM holds" in flat_text(turned))
 
 
 def test_one_seed_is_no_mean():
     one, two = (
         vanishing_gradients(["gru"], length=5, width=4, seeds=n, forget=None) for n in (1, 2)
     )
-    assert "random words, of one seed." in flat_text(one)
+    assert "random words, for one seed." in flat_text(one)
     assert "mean of 2 seeds" in flat_text(two)
     assert "माध्य" not in flat_text(one, "hi")
 

@@ -23,7 +23,7 @@ def test_padding_changes_no_logit_of_any_model(shown):
     ]
     for _, batch, wider in shown.logit_differences:
         assert max(batch, wider) < NOTHING
-    assert "padding changes nothing" in flat_text(shown)
+    assert "Padding changes nothing" in flat_text(shown)
     assert "padding से कुछ नहीं बदलता" in flat_text(shown, "hi")
 
 
@@ -38,9 +38,9 @@ def test_a_search_cut_by_its_limit_is_reported(shown):
 
 
 def test_the_long_output_is_described_as_untrained(shown):
-    assert "the model here is untrained and is told to go on so long" in flat_text(shown)
-    assert "nothing is learned" in flat_text(shown)
-    assert "कुछ सीखा नहीं गया है" in flat_text(shown, "hi")
+    assert "This model is untrained" in flat_text(shown)
+    assert "the words themselves have no meaning" in flat_text(shown)
+    assert "यह मॉडल अप्रशिक्षित है" in flat_text(shown, "hi")
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_nice_to_meet_you_gets_another_length():
     shown = variable_length(output_length=70)
     assert shown.outputs == tuple(target for _, target in shown.pairs)
     assert len(shown.outputs[0].split()) != len(shown.pairs[0][0].split())
-    assert "3 of 3 right" in flat_text(shown)
+    assert "3 of 3 correctly" in flat_text(shown)
 
 
 def test_ones_own_pairs_may_have_any_lengths():
@@ -65,7 +65,7 @@ def test_ones_own_pairs_may_have_any_lengths():
     shown = variable_length(pairs, steps=0, output_length=3, sentence="a")
     assert shown.unchanged
     assert [one.length for one in shown.long_searches] == [3, 3, 3]
-    assert "0 met" in flat_text(shown)
+    assert "0 reach" in flat_text(shown)
 
 
 def test_the_verdict_follows_the_numbers(shown):
@@ -78,7 +78,7 @@ def test_the_verdict_follows_the_numbers(shown):
         1,
         shown.long_searches,
     )
-    assert "padding changes them" in flat_text(moved)
+    assert "Padding changes the logits" in flat_text(moved)
 
 
 @pytest.mark.parametrize(

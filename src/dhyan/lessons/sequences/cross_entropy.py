@@ -39,9 +39,9 @@ class CrossEntropy(LessonResult, title="cross_entropy.title"):
         """The steps, then their sum and their mean."""
         steps = torch.stack([self.right, self.natural, self.tens], dim=1)
         sums = [[self.total, self.total_tens], [self.average, self.average_tens]]
-        yield text.paragraph("cross_entropy.step_softmax_gives_word")
+        yield text.paragraph("cross_entropy.definition")
         yield table(
-            text("cross_entropy.step"),
+            text("cross_entropy.each_step"),
             steps,
             self.words,
             ("p", "−ln p", "−log₁₀ p"),
@@ -49,22 +49,22 @@ class CrossEntropy(LessonResult, title="cross_entropy.title"):
             operator="→",
         )
         yield table(
-            text("cross_entropy.sentence"),
+            text("cross_entropy.whole_sentence"),
             sums,
-            (text("cross_entropy.total"), text("cross_entropy.average")),
+            (text("cross_entropy.row_total"), text("cross_entropy.row_average")),
             ("−ln p", "−log₁₀ p"),
             digits=3,
         )
         yield Paragraph(self._verdict(text))
         yield LineChart(
-            text("cross_entropy.price_word"),
+            text("cross_entropy.loss_by_probability"),
             (
                 Curve("−ln p", [log(1 / prob) for prob in PROBABILITIES]),
                 Curve("−log₁₀ p", [log10(1 / prob) for prob in PROBABILITIES], style="dashed"),
             ),
             tuple(f"{prob:g}".removeprefix("0") for prob in PROBABILITIES),
-            text("cross_entropy.probability_right_word"),
-            text("cross_entropy.loss"),
+            text("cross_entropy.axis_probability"),
+            text("cross_entropy.axis_loss"),
         )
 
     def _verdict(self, text: Text) -> str:
@@ -75,7 +75,7 @@ class CrossEntropy(LessonResult, title="cross_entropy.title"):
             if price == most
         )
         share = 100 * most / (self.total or 1)
-        return text("cross_entropy.two_columns_differ_factor", share=share, word=word)
+        return text("cross_entropy.perplexity", share=share, word=word)
 
 
 @lesson

@@ -82,13 +82,13 @@ class OneHot(LessonResult, title="one_hot.title"):
             *(cost.numbers, cost.word_bytes, cost.batch_bytes),
             *(cost.parameters, cost.parameter_bytes),
         )
-        yield text.paragraph("one_hot.word_number_id_hot")
+        yield text.paragraph("one_hot.lookup_is_product")
         yield table("id", self.ids.unsqueeze(1), self.words)
         yield table("one-hot", self.vectors, (), vocabulary, operator="·")
         yield table("W", self.weights, vocabulary, operator="=")
-        yield table(text("one_hot.rows_w"), self.product, self.words)
+        yield table(text("one_hot.rows_of_w"), self.product, self.words)
         yield text.paragraph(
-            "one_hot.words_lstm_cells_vectors",
+            "one_hot.cost",
             words=cost.words,
             cells=cost.cells,
             width=cost.width,
@@ -101,13 +101,13 @@ class OneHot(LessonResult, title="one_hot.title"):
             "",
             torch.tensor(bill),
             (
-                text("one_hot.numbers_word"),
-                text("one_hot.bytes_word"),
-                text("one_hot.bytes_batch"),
-                text("one_hot.weights"),
-                text("one_hot.bytes_weights"),
+                text("one_hot.row_numbers_per_word"),
+                text("one_hot.row_bytes_per_word"),
+                text("one_hot.row_bytes_per_batch"),
+                text("one_hot.row_weights"),
+                text("one_hot.row_bytes_of_weights"),
             ),
-            ("one-hot", text("one_hot.embedding")),
+            ("one-hot", text("one_hot.column_embedding")),
         )
 
 

@@ -84,9 +84,9 @@ class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
             one_layer=self.layers == 1,
         )
         if self.bidirectional:
-            encoder += text("rnn_layer_probes.reads_both_ways", one_training=trainings == 1)
+            encoder += text("rnn_layer_probes.bidirectional")
         return text(
-            "rnn_layer_probes.new_sentences_primer_translations",
+            "rnn_layer_probes.setup_trained",
             encoder=encoder,
             scores=scores,
             shortest=SHORTEST,
@@ -97,7 +97,7 @@ class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
 
     def _verdict(self, text: Text) -> str:
         if self.layers == 1:
-            return text("rnn_layer_probes.layer_lower_higher_compare")
+            return text("rnn_layer_probes.single_layer")
         changes = []
         for facts in zip(*self.trainings, strict=True):
             values = ", ".join(f"{fact.change:+.3f} ± {fact.margin:.3f}" for fact in facts)
@@ -111,7 +111,7 @@ class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
         several = len(self.trainings) > 1
         low, high = (self._claimed(of_word=of_word) for of_word in (True, False))
         verdict = text(
-            "rnn_layer_probes.first_layer_last_lower_layers",
+            "rnn_layer_probes.layer_claims_trained",
             several=several,
             changes="; ".join(changes),
             low=_holds(low, text),
@@ -119,9 +119,9 @@ class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
         )
         if several:
             return verdict + text(
-                "rnn_layer_probes.trainings_another_turn_out", trainings_count=len(self.trainings)
+                "rnn_layer_probes.several_trainings", trainings_count=len(self.trainings)
             )
-        return verdict + text("rnn_layer_probes.training_another_turn_out")
+        return verdict + text("rnn_layer_probes.single_training")
 
     def _claimed(self, *, of_word: bool) -> tuple[int, int]:
         """The number of facts for which the claim holds in every training, and of all facts."""
@@ -140,12 +140,12 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> Iterator[Block]:
     layer_names = [text("rnn_layer_probes.embedding")]
     layer_names += [text("rnn_layer_probes.layer", at=at) for at in range(1, len(facts[0].shares))]
     shares = torch.tensor([[fact.majority_share, *fact.shares] for fact in facts]).T
-    guess, right = text("rnn_layer_probes.commonest_answer"), text("rnn_layer_probes.share_right")
+    guess, right = text("rnn_layer_probes.majority_class"), text("rnn_layer_probes.accuracy")
     yield heatmap(right, shares, [guess, *layer_names], names, digits=3)
     yield LineChart(
-        text("rnn_layer_probes.layer_layer_mean_least")
+        text("rnn_layer_probes.accuracy_by_layer_range")
         if len(facts[0].runs) > 1
-        else text("rnn_layer_probes.layer_layer"),
+        else text("rnn_layer_probes.accuracy_by_layer"),
         tuple(
             Curve(
                 name,
@@ -157,7 +157,7 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> Iterator[Block]:
             for name, fact in zip(names, facts, strict=True)
         ),
         tuple(layer_names),
-        text("rnn_layer_probes.states_probed"),
+        text("rnn_layer_probes.axis_layer"),
         right,
     )
 
@@ -296,7 +296,7 @@ class TrainedLayerProbes(LessonResult, title="rnn_layer_probes.title"):
         count, loss, chrf = len(self.seeds), value_range(self.losses, 2), value_range(self.chrfs, 1)
         little = max(self.chrfs) < LITTLE
         return text(
-            "rnn_layer_probes.encoder_decoder_lstm_layers",
+            "rnn_layer_probes.setup",
             count=count,
             several_count=count > 1,
             loss=loss,
@@ -310,11 +310,11 @@ class TrainedLayerProbes(LessonResult, title="rnn_layer_probes.title"):
         for fact in self.facts:
             first, last = fact.shares[1], fact.shares[-1]
             if not fact.clear:
-                direction = text("rnn_layer_probes.clear_change")
+                direction = text("rnn_layer_probes.change_unclear")
             elif fact.change < 0:
-                direction = text("rnn_layer_probes.falls")
+                direction = text("rnn_layer_probes.change_falls")
             else:
-                direction = text("rnn_layer_probes.rises")
+                direction = text("rnn_layer_probes.change_rises")
             change = f"{fact.change:+.3f} ± {fact.margin:.3f}".replace("-", "−")
             changes.append(
                 f"{fact_name(fact, text)} {first:.3f} → {last:.3f} ({change}: {direction})"
@@ -322,19 +322,19 @@ class TrainedLayerProbes(LessonResult, title="rnn_layer_probes.title"):
         low = all(fact.as_claimed for fact in self.facts if fact.of_word)
         high = all(fact.as_claimed for fact in self.facts if not fact.of_word)
         verdict = text(
-            "rnn_layer_probes.first_layer_last_lower",
+            "rnn_layer_probes.layer_claims",
             changes=", ".join(changes),
             low=low,
             high=high,
         )
         if max(self.chrfs) < LITTLE:
             verdict += text(
-                "rnn_layer_probes.encoders_learned_little_translate",
+                "rnn_layer_probes.undertrained_encoders",
                 has_snapshot=has_snapshot("rnn_layer_probes"),
             )
         if len(self.seeds) > 1:
             return verdict
-        return verdict + text("rnn_layer_probes.training_sentences_alone_another")
+        return verdict + text("rnn_layer_probes.single_seed")
 
 
 @lesson

@@ -173,7 +173,7 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
 
     def _vectors(self, text: Text) -> Iterator[Block]:
         yield text.paragraph(
-            "seq2seq_training.pairs_source_words_target",
+            "seq2seq_training.vocabulary",
             pairs_count=len(self.pairs),
             source_count=len(self.source),
             start=START,
@@ -193,23 +193,23 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
         sums, size = [[self.total, self.average]], len(self.target)
         span = f"{self.probs.min():.3f}–{self.probs.max():.3f}"
         yield text.paragraph(
-            "seq2seq_training.encoder_last_h_c", size=size, span=span, uniform=1 / size
+            "seq2seq_training.decoder_before_training", size=size, span=span, uniform=1 / size
         )
         yield heatmap(
-            text("seq2seq_training.fed_softmax"),
+            text("seq2seq_training.input_and_softmax"),
             self.probs,
             self.inputs,
             self.target.words,
             digits=3,
         )
         yield table(
-            text("seq2seq_training.right_word"), prices, self.labels, ("p", "−ln p"), digits=3
+            text("seq2seq_training.reference_word"), prices, self.labels, ("p", "−ln p"), digits=3
         )
         yield table(
             text("seq2seq_training.loss"),
             sums,
             (),
-            (text("seq2seq_training.total"), text("seq2seq_training.average")),
+            (text("seq2seq_training.column_total"), text("seq2seq_training.column_average")),
             digits=3,
         )
 
@@ -222,7 +222,7 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
             _signed(update.after - update.before),
         )
         yield text.paragraph(
-            "seq2seq_training.update_parameter_moves_against",
+            "seq2seq_training.gradient_step",
             rate=update.rate,
             name=name,
             alone=alone,
@@ -242,9 +242,9 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
             [[update.before, update.alone, update.after]],
             (),
             (
-                text("seq2seq_training.before"),
-                text("seq2seq_training.w_moved"),
-                text("seq2seq_training.moved"),
+                text("seq2seq_training.loss_before"),
+                text("seq2seq_training.loss_w_updated"),
+                text("seq2seq_training.loss_all_updated"),
             ),
             digits=5,
         )
@@ -253,7 +253,7 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
         steps, right = len(self.curve) - 1, sum(self.learned)
         at = evenly_spaced(steps)
         yield text.paragraph(
-            "seq2seq_training.after_updates_pairs_loss",
+            "seq2seq_training.after_training",
             steps=steps,
             first_curve=self.curve[0],
             last_curve=self.curve[-1],
@@ -263,7 +263,7 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
             single_right=right == 1,
         )
         yield LineChart(
-            text("seq2seq_training.training"),
+            text("seq2seq_training.training_curve"),
             (Curve(text("seq2seq_training.loss"), [self.curve[step] for step in at]),),
             tuple(map(str, at)),
             text("seq2seq_training.updates"),

@@ -87,22 +87,22 @@ class TeacherForcing(LessonResult, title="teacher_forcing.title"):
         ends = [[run.losses[-1], run.scores[-1]] for run in self.runs]
         columns = (text("teacher_forcing.loss"), "chrF++")
         across = text("teacher_forcing.updates")
-        yield text.paragraph("teacher_forcing.training_decoder_next_input")
+        yield text.paragraph("teacher_forcing.setup")
         yield LineChart(
-            text("teacher_forcing.loss_sentences_held_out"),
+            text("teacher_forcing.held_out_loss"),
             tuple(Curve(n, run.losses) for n, run in zip(names, self.runs, strict=True)),
             step_labels,
             across,
-            text("teacher_forcing.nats_word"),
+            text("teacher_forcing.nats_per_word"),
         )
         yield LineChart(
-            text("teacher_forcing.translations_says_itself"),
+            text("teacher_forcing.chrf_without_teacher_forcing"),
             tuple(Curve(n, run.scores) for n, run in zip(names, self.runs, strict=True)),
             step_labels,
             across,
             "chrF++",
         )
-        yield table(text("teacher_forcing.end"), ends, names, columns, digits=3)
+        yield table(text("teacher_forcing.after_training"), ends, names, columns, digits=3)
         yield Paragraph(self._verdict(text))
 
     def _verdict(self, text: Text) -> str:
@@ -112,7 +112,7 @@ class TeacherForcing(LessonResult, title="teacher_forcing.title"):
         if most is least:
             return reached + text("teacher_forcing.full_stop")
         verdict = text(
-            "teacher_forcing.below_nat_word_lines",
+            "teacher_forcing.convergence",
             level=LEVEL,
             reached=reached,
             name=most.name,
@@ -122,18 +122,18 @@ class TeacherForcing(LessonResult, title="teacher_forcing.title"):
         )
         if self.at_once:
             return verdict + self._undecided(text)
-        return verdict + text("teacher_forcing.converges_faster_run")
+        return verdict + text("teacher_forcing.converges_faster")
 
     def _undecided(self, text: Text) -> str:
         if self.extremes[0].reached is None:
-            return text("teacher_forcing.converges_faster_seen_neither")
-        return text("teacher_forcing.converges_faster_seen_both")
+            return text("teacher_forcing.undecided_neither")
+        return text("teacher_forcing.undecided_both")
 
 
 def _reached_sentence(run: TrainingCurve, text: Text) -> str:
     if run.reached is None:
-        return text("teacher_forcing.within_updates", name=run.name, last_steps=run.steps[-1])
-    return text("teacher_forcing.at", name=run.name, reached=run.reached)
+        return text("teacher_forcing.not_reached", name=run.name, last_steps=run.steps[-1])
+    return text("teacher_forcing.reached_at", name=run.name, reached=run.reached)
 
 
 @lesson

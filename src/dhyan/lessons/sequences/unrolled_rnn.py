@@ -55,16 +55,16 @@ class UnrolledRNN(LessonResult, title="unrolled_rnn.title"):
         state = f"({', '.join(parts)})"
         encoder, decoder = self.parameters
         yield text.paragraph(
-            "unrolled_rnn.reads_word_after_word",
+            "unrolled_rnn.encoder_states",
             cell=self.cell.upper(),
             encoder=encoder,
             state=state,
         )
         yield from self._states(
-            parts, self.encoder_states, self.words, text("unrolled_rnn.after_word")
+            parts, self.encoder_states, self.words, text("unrolled_rnn.after_each_word")
         )
         yield text.paragraph(
-            "unrolled_rnn.last_context_vector_decoder",
+            "unrolled_rnn.decoder_start",
             state=state,
             start=START,
             end=END,
@@ -72,7 +72,7 @@ class UnrolledRNN(LessonResult, title="unrolled_rnn.title"):
         )
         yield table(text("unrolled_rnn.context_vector"), self.context, parts, digits=3)
         yield from self._states(
-            parts, self.decoder_states, self.inputs, text("unrolled_rnn.after_step")
+            parts, self.decoder_states, self.inputs, text("unrolled_rnn.after_each_step")
         )
         yield heatmap(
             text("unrolled_rnn.softmax"), self.probs, self.inputs, self.vocabulary, digits=3
@@ -88,8 +88,8 @@ class UnrolledRNN(LessonResult, title="unrolled_rnn.title"):
     def _verdict(self, text: Text) -> str:
         output = " ".join(self.outputs)
         if self.outputs[-1] == END:
-            return text("unrolled_rnn.says_given_inputs_once", output=output)
-        return text("unrolled_rnn.says_stopped_before_given", output=output, end=END)
+            return text("unrolled_rnn.output", output=output)
+        return text("unrolled_rnn.output_truncated", output=output, end=END)
 
 
 @lesson

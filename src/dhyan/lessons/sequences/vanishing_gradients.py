@@ -69,18 +69,16 @@ class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
         """The measure, its curves, and whether the claim holds."""
         at = evenly_spaced(self.length)
         names = [cell.name for cell in self.cells]
-        yield text.paragraph(
-            "vanishing_gradients.much_last_state_change", single_seeds=self.seeds == 1
-        )
+        yield text.paragraph("vanishing_gradients.measure", single_seeds=self.seeds == 1)
         yield LineChart(
-            text("vanishing_gradients.left_gradient"),
+            text("vanishing_gradients.norm_by_distance"),
             tuple(_curve(cell, at) for cell in self.cells),
             tuple(map(str, at)),
-            text("vanishing_gradients.distance_words"),
-            text("vanishing_gradients.log_norm"),
+            text("vanishing_gradients.axis_distance"),
+            text("vanishing_gradients.axis_log_norm"),
         )
         yield table(
-            text("vanishing_gradients.step_multiplies"),
+            text("vanishing_gradients.factor_per_step"),
             [[cell.factor] for cell in self.cells],
             names,
             digits=3,
@@ -94,14 +92,14 @@ class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
         if vanished:
             sentences.append(
                 text(
-                    "vanishing_gradients.distance_less_thousandth_left",
+                    "vanishing_gradients.vanished",
                     vanished="; ".join(vanished),
                 )
             )
         if remaining:
             sentences.append(
                 text(
-                    "vanishing_gradients.distance_more_thousandth_left",
+                    "vanishing_gradients.remaining",
                     remaining="; ".join(remaining),
                 )
             )
@@ -113,7 +111,7 @@ class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
             more = lstm.mean[-1] > rnn.mean[-1]
             sentences.append(
                 text(
-                    "vanishing_gradients.per_step_lstm_gradient",
+                    "vanishing_gradients.lstm_against_rnn",
                     slower=slower,
                     factor=lstm.factor,
                     plain_factor=rnn.factor,

@@ -82,8 +82,11 @@ class VariableLength(LessonResult, title="variable_length.title"):
 
     def _padding(self, text: Text) -> Iterator[Block]:
         sizes = ", ".join(str(len(source.split())) for source, _ in self.pairs)
-        names = (text("variable_length.batch"), text("variable_length.columns_more", more=MORE))
-        yield text.paragraph("variable_length.sentences_words_share_batch", sizes=sizes, unit=UNIT)
+        names = (
+            text("variable_length.column_padded"),
+            text("variable_length.column_padded_further", more=MORE),
+        )
+        yield text.paragraph("variable_length.padding_difference", sizes=sizes, unit=UNIT)
         yield table(
             "max |Δ|",
             [[difference / UNIT for difference in row[1:]] for row in self.logit_differences],
@@ -101,22 +104,22 @@ class VariableLength(LessonResult, title="variable_length.title"):
             output == pair[1] for output, pair in zip(self.outputs, self.pairs, strict=True)
         )
         yield text.paragraph(
-            "variable_length.translation_ends_model_says",
+            "variable_length.outputs_in_batch",
             end=END,
             right=right,
             pairs_count=len(self.pairs),
         )
         yield table(
-            text("variable_length.words"),
+            text("variable_length.word_counts"),
             counts,
             [
                 f"{pair[0]} → {output}"
                 for pair, output in zip(self.pairs, self.outputs, strict=True)
             ],
             (
-                text("variable_length.in"),
-                text("variable_length.wanted"),
-                text("variable_length.said"),
+                text("variable_length.column_source"),
+                text("variable_length.column_reference"),
+                text("variable_length.column_output"),
             ),
         )
 
@@ -129,7 +132,7 @@ class VariableLength(LessonResult, title="variable_length.title"):
         )
         cut = [search for search in self.long_searches if not search.finished]
         yield text.paragraph(
-            "variable_length.words_out_model_untrained",
+            "variable_length.forced_length",
             size=size,
             complete=complete,
             long_count=len(self.long_searches),
@@ -141,7 +144,7 @@ class VariableLength(LessonResult, title="variable_length.title"):
             f"“{self.sentence}”",
             counts,
             names,
-            (text("variable_length.said"), text("variable_length.finished")),
+            (text("variable_length.column_output"), text("variable_length.column_finished")),
         )
 
 
