@@ -14,6 +14,7 @@ import torch
 from dhyan.cli import main
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import number_pairs, reverse_pairs
+from tests.fork_server import forked_python
 
 SIZES = {
     "rnn": {
@@ -74,7 +75,7 @@ def as_arguments(settings):
 
 
 def command(*arguments):
-    """The words of a dhyan command in a process of its own."""
+    """The words of a dhyan command that starts Python itself."""
     return [sys.executable, "-m", "dhyan", *map(str, arguments)]
 
 
@@ -85,9 +86,9 @@ def environment():
 
 
 def dhyan(*arguments, stdin=None, cwd=None, timeout=120):
-    """Run a dhyan command as a stranger would."""
+    """Run a dhyan command in a process of its own, forked from one that has imported torch."""
     return subprocess.run(
-        command(*arguments),
+        forked_python("-m", "dhyan", *arguments),
         input=stdin,
         capture_output=True,
         env=environment(),

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 from dhyan.insight.trace import Trace
+from tests.fork_server import forked_python
 from tests.tiny_models import (
     as_arguments,
     command,
@@ -98,7 +99,9 @@ def test_compressed_files_are_read_and_output_is_utf8_in_any_locale(workspace):
     with gzip.open(folder / "packed.en.gz", "wb") as file:
         file.write(text)
     plain = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder, stdin=text)
-    program = command("translate", "runs/bahdanau2015-small", "packed.en.gz", "--threads", 1)
+    program = forked_python(
+        "-m", "dhyan", "translate", "runs/bahdanau2015-small", "packed.en.gz", "--threads", 1
+    )
     settings = {**environment(), "PYTHONIOENCODING": "latin-1"}
     packed = subprocess.run(program, cwd=folder, capture_output=True, env=settings)
     assert packed.stdout == plain.stdout
@@ -212,7 +215,8 @@ def in_a_terminal(folder, *arguments):
     """The output of a command whose streams are all a terminal."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        command(*arguments), stdin=follower, stdout=follower, stderr=follower, cwd=folder,
+        forked_python("-m", "dhyan", *arguments),
+        stdin=follower, stdout=follower, stderr=follower, cwd=folder,
         env={**environment(), "TERM": "xterm-256color", "COLORTERM": "truecolor"},
     )  # fmt: skip
     os.close(follower)
@@ -351,7 +355,9 @@ def test_a_closed_pipe_is_not_an_error(workspace):
     folder, _ = workspace
     reading, writing = os.pipe()
     os.close(reading)
-    line = command("translate", "runs/bahdanau2015-small", "--threads", 1, "a.en")
+    line = forked_python(
+        "-m", "dhyan", "translate", "runs/bahdanau2015-small", "--threads", 1, "a.en"
+    )
     done = subprocess.run(line, cwd=folder, stdout=writing, stderr=subprocess.PIPE,
                           env=environment())  # fmt: skip
     os.close(writing)

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from dhyan.cli.messages import Exit
 from dhyan.config import load_recipe, shipped_recipes
 from dhyan.run import train
+from tests.fork_server import forked_python
 from tests.tiny_models import environment
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ FEW = {"training.steps": 3, "training.validate_every": 3, "training.valid_senten
 
 def run(*arguments, cwd):
     done = subprocess.run(
-        [sys.executable, *map(str, arguments)], capture_output=True, env=environment(), cwd=cwd
+        forked_python(*arguments), capture_output=True, env=environment(), cwd=cwd
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()

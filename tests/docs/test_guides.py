@@ -21,6 +21,7 @@ from dhyan.config.toml import KEYS, RECIPES
 from dhyan.data.filters import distinct
 from dhyan.data.synthetic import number_pairs
 from dhyan.run import train
+from tests.fork_server import forked_python
 from tests.serving.running_server import start_and_stop
 from tests.studio.running_server import running
 from tests.tiny_models import environment
@@ -60,7 +61,8 @@ def prepared(tmp_path_factory):
             pass
     program = folder / "bin" / "dhyan"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m dhyan "$@"\n')
+    words = shlex.join(forked_python("-m", "dhyan"))
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return folder
 
@@ -99,7 +101,7 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
         if not line or line.startswith("#"):
             continue
         if line.startswith("dhyan studio"):  # it goes on until it is stopped
-            with running(*shlex.split(line)[2:], cwd=folder) as (process, _):
+            with running(*shlex.split(line)[2:], cwd=folder, python=forked_python) as (process, _):
                 pass
             code, said = process.returncode, line
         elif line.startswith("dhyan serve") and "--add-key" not in line:
@@ -119,7 +121,7 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
 def test_every_program_of_a_page_runs(page, prepared):
     for program in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         done = subprocess.run(
-            [sys.executable, "-c", program], cwd=prepared, env=environment(), capture_output=True
+            forked_python("-c", program), cwd=prepared, env=environment(), capture_output=True
         )
         assert done.returncode == 0, done.stderr.decode()
 

@@ -5,7 +5,6 @@ import operator
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from dhyan.attention.registry import BUILT_IN
 from dhyan.config import load_recipe, parse_setting
 from dhyan.models.copy_mechanism import CopyingDecoder
 from dhyan.run import train
+from tests.fork_server import forked_python
 from tests.tiny_models import environment
 
 ROOT = Path(__file__).parents[2]
@@ -97,7 +97,7 @@ def test_a_row_of_the_table(about, equation, link, command, parameters, cost, pa
     assert paper
     if not command.startswith("`dhyan"):
         process = subprocess.run(
-            [sys.executable, *shlex.split(command.strip("`"))[1:]],
+            forked_python(*shlex.split(command.strip("`"))[1:]),
             cwd=ROOT, env=environment(), capture_output=True,
         )  # fmt: skip
         assert process.returncode == 0, process.stderr.decode()
@@ -149,7 +149,7 @@ def test_the_users_own_score_works_from_the_command_line(tmp_path):
 
     def dhyan(*words, **more):
         return subprocess.run(
-            [sys.executable, "-m", "dhyan", *map(str, words)],
+            forked_python("-m", "dhyan", *words),
             cwd=tmp_path, env=environment(), capture_output=True, **more,
         )  # fmt: skip
 

@@ -22,6 +22,7 @@ from dhyan.run.average_checkpoints import average
 from dhyan.run.fine_tune import PretrainedModel
 from dhyan.run.load import load, load_ensemble, weights_of
 from dhyan.text.safe_tokenizer import count_pieces
+from tests.fork_server import forked_python
 from tests.model_check.hostile_models import ALL_HOSTILE, make_hostile, sparse_weights
 from tests.model_check.valid_model import STEP, model_files, settings, write_model
 from tests.tiny_models import environment, tiny_recipe, write_corpus
@@ -85,12 +86,12 @@ TORCH_COMMANDS = {
 }
 
 
-def check_refused(program, arguments, tmp_path, reason):
+def check_refused(program, tmp_path, reason):
     """A command line ends with one line that names the reason."""
     for side in "ab":
         (tmp_path / side).write_text("one\n" * 20)
     done = subprocess.run(
-        [sys.executable, *program, *map(str, arguments)],
+        program,
         capture_output=True, text=True, env=environment(), cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == Exit.USER_ERROR, done.stderr
@@ -103,7 +104,9 @@ def check_refused(program, arguments, tmp_path, reason):
 def test_each_command_refuses_invalid_headers_before_torch_is_imported(good, tmp_path, name):
     bad = make_hostile("header-overlap", good, tmp_path / "bad" / "run", tmp_path / "marker")
     output = check_refused(
-        ["-c", WITHOUT_TORCH], COMMANDS[name](bad, good), tmp_path, "overlaps another"
+        [sys.executable, "-c", WITHOUT_TORCH, *map(str, COMMANDS[name](bad, good))],
+        tmp_path,
+        "overlaps another",
     )
     assert output.count("\n") == 1, output
 
@@ -114,8 +117,8 @@ def test_each_command_refuses_weights_that_do_not_fit(good, tmp_path, name):
     bad = make_hostile(
         "recipe-layers-one-more", good, tmp_path / "bad" / "run", tmp_path / "marker"
     )
-    arguments = TORCH_COMMANDS[name](bad, good)
-    check_refused(["-m", "dhyan"], arguments, tmp_path, "do not fit the recipe")
+    program = forked_python("-m", "dhyan", *TORCH_COMMANDS[name](bad, good))
+    check_refused(program, tmp_path, "do not fit the recipe")
 
 
 def test_a_model_whose_recipe_is_a_link_is_refused(good, tmp_path):

@@ -12,7 +12,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.tiny_models import command, environment
+from tests.fork_server import forked_python
+from tests.tiny_models import environment
 
 ROOT = Path(__file__).parents[2]
 ANNOUNCEMENT = r"Serving: http://[\d.]+:(\d+)/(?: and http://127.0.0.1:(\d+)/metrics)?.*\n"
@@ -102,7 +103,7 @@ def running_server(tmp_path, *, ready=True, arguments=None, **options):
 def start_and_stop(*arguments, cwd):
     """`dhyan serve` until it listens, then stopped by Ctrl-C: exit code and output."""
     process = subprocess.Popen(
-        command("serve", *arguments, "--port", "0", "--host", "127.0.0.1"),
+        forked_python("-m", "dhyan", "serve", *arguments, "--port", "0", "--host", "127.0.0.1"),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=cwd, text=True,
         env={**environment(), "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip

@@ -3,16 +3,22 @@
 import re
 import signal
 import subprocess
+import sys
 from contextlib import contextmanager
 
-from tests.tiny_models import command, environment
+from tests.tiny_models import environment
+
+
+def real_python(*words):
+    """A command that starts Python itself."""
+    return [sys.executable, *map(str, words)]
 
 
 @contextmanager
-def running(*words, cwd, **more):
+def running(*words, cwd, python=real_python, **more):
     """The process and its address, once it answers; ended by Ctrl-C if it still runs."""
     process = subprocess.Popen(
-        command("studio", *words, "--no-browser", "--port", "0"),
+        python("-m", "dhyan", "studio", *words, "--no-browser", "--port", "0"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
         env={**environment(), "PYTHONUNBUFFERED": "1", **more},
     )  # fmt: skip

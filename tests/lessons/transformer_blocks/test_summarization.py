@@ -1,14 +1,12 @@
 """One paragraph, several perspectives: a head for each, one for all, and what is not claimed."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
 from dhyan.errors import UserError
 from dhyan.lessons.transformer_blocks.summarization import summarization
 from dhyan.text.bag_of_words import tf_idf, word_counts, words_in
+from tests.tiny_models import dhyan
 
 CATS = "The cat sleeps. The dog barks at the cat. Rain falls. The dog eats."
 
@@ -166,8 +164,7 @@ def test_a_wrong_argument_is_a_single_line_error(call, message):
     ],
 )
 def test_numbers_on_the_command_line_are_no_words(argument, message):
-    command = [sys.executable, "-m", "dhyan", "lesson", "summarization", "--give", argument]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    process = dhyan("lesson", "summarization", "--give", argument)
     assert process.returncode == 2
-    assert message in process.stderr
-    assert process.stderr.count("\n") == 1
+    assert message in process.stderr.decode()
+    assert process.stderr.count(b"\n") == 1
