@@ -11,6 +11,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 HERE = Path(__file__).parent
 LECTURES = tuple(sorted((HERE / "lectures").glob("*.md")))
@@ -60,8 +61,13 @@ def executed(found: NotebookNode, **environment: str) -> NotebookNode:
     about = dict(found.metadata)
     with TemporaryDirectory() as settings:
         own = {"IPYTHONDIR": settings, "OMP_NUM_THREADS": "1", "PYTHONPATH": _paths()}
+        sockets = {"transport": "ipc", "ip": f"{settings}/kernel"}  # ports may be taken meanwhile
         client = NotebookClient(
-            found, timeout=SECONDS, kernel_manager_class=ThisPython, coalesce_streams=True
+            found,
+            timeout=SECONDS,
+            kernel_manager_class=ThisPython,
+            coalesce_streams=True,
+            config=Config(ThisPython=sockets),
         )
         client.resources = {"metadata": {"path": str(HERE)}}
         client.execute(env={**os.environ, **own, **environment})

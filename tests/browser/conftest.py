@@ -14,7 +14,8 @@ from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.server import make_app
 from tests.studio.small_models import models as models  # a fixture
 
-expect.set_options(timeout=20_000)  # ms; a busy machine is slow, not wrong
+PATIENCE = 120_000  # ms; a busy machine is slow, not wrong
+expect.set_options(timeout=PATIENCE)
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 
 
@@ -58,20 +59,45 @@ def address(models):
         yield url
 
 
+def new_context(browser, **options):
+    """A browser context; `options` change its viewport, color_scheme …"""
+    context = browser.new_context(
+        **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
+    )
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+@pytest.fixture(scope="session")
+def shared_context(browser, address):
+    """A context for all pages of the studio; the first page keeps its renderer process alive."""
+    context = new_context(browser)
+    context.new_page().goto(f"{address}/static/icon.svg")
+    yield context
+    context.close()
+
+
+def current_url(page):
+    """The URL as the page has it; `page.url` may lag behind it."""
+    return page.evaluate("location.href")
+
+
 class Studio:
     """Opens pages of the studio and records errors, dialogs and external requests."""
 
-    def __init__(self, browser, address):
-        self.browser, self.address = browser, address
+    def __init__(self, browser, address, shared_context=None):
+        self.browser, self.address, self.shared_context = browser, address, shared_context
         self.contexts, self.wrong, self.foreign = [], [], []
+        if shared_context:
+            shared_context.on("request", self._filter_request)
 
     def open(self, path="/", *, wait=True, **options):
-        """Open a path; `options` go to the browser context (viewport, color_scheme …)."""
-        context = self.browser.new_context(
-            **{"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce", **options}
-        )
-        self.contexts.append(context)
-        context.on("request", self._filter_request)
+        """Open a path; with `options`, or without a shared context, in a context of its own."""
+        context = self.shared_context
+        if options or not context:
+            context = new_context(self.browser, **options)
+            self.contexts.append(context)
+            context.on("request", self._filter_request)
         page = context.new_page()
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on("console", self._record_console)
@@ -97,12 +123,18 @@ class Studio:
     def close(self):
         for context in self.contexts:
             context.close()
+        if self.shared_context:
+            first, *pages = self.shared_context.pages
+            for page in pages:
+                page.close()
+            first.evaluate("localStorage.clear()")
+            self.shared_context.remove_listener("request", self._filter_request)
 
 
 @pytest.fixture
-def studio(browser, address):
+def studio(browser, address, shared_context):
     """Opens pages; fails at teardown after any error or external request."""
-    opened = Studio(browser, address)
+    opened = Studio(browser, address, shared_context)
     yield opened
     opened.close()
     assert not opened.foreign

@@ -5,6 +5,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import current_url
+
 ALIKE = (
     f"/compare?text={quote('We are friends.')}&text2={quote('They are friends.')}&model=bahdanau"
 )
@@ -17,7 +19,7 @@ def loaded(page):
 
 
 def query(page):
-    return {key: value for key, [value] in parse_qs(urlsplit(page.url).query).items()}
+    return {key: value for key, [value] in parse_qs(urlsplit(current_url(page)).query).items()}
 
 
 def values(page, selector):

@@ -9,10 +9,12 @@ from xml.etree import ElementTree
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
+from playwright.sync_api import expect
 
 from dhyan.insight.trace import Trace
 from dhyan.run import load
 from dhyan.studio.export_html import interactive
+from tests.browser.conftest import current_url, new_context
 
 SENTENCE = "How are you?"
 ADDRESS = f"/translate?text={quote(SENTENCE)}&model="
@@ -30,7 +32,7 @@ def download(page, item):
     page.click("#export")
     with page.expect_download() as event:
         page.click(f"[data-way={item}]")
-    assert event.value.suggested_filename in page.inner_text("#status")
+    expect(page.locator("#status")).to_contain_text(event.value.suggested_filename)
     return event.value.suggested_filename, event.value.path().read_bytes()
 
 
@@ -60,7 +62,7 @@ def test_menu_is_operated_by_keyboard_and_returns_focus(page):
     page.keyboard.press("c")
     assert page.evaluate(focused_item) == "data-csv"
     page.keyboard.press("Escape")
-    assert menu.count() == 0
+    expect(menu).to_have_count(0)
     assert page.evaluate("document.activeElement.id") == "export"
     page.keyboard.press("Enter")
     page.keyboard.press("j")
@@ -70,17 +72,17 @@ def test_menu_is_operated_by_keyboard_and_returns_focus(page):
     assert page.evaluate("document.activeElement.id") == "export"
     page.click("#export")
     page.click("#export")
-    assert menu.count() == 0
+    expect(menu).to_have_count(0)
 
 
 def test_disabled_items_say_why_and_csv_and_file_names_are_escaped(studio):
     page = studio.open("/translate?text=")
     page.click("#export")
     items = page.get_by_role("menuitem")
-    assert items.count() == 8
-    assert page.locator("[role=menuitem][aria-disabled=true]").count() == 8
+    expect(items).to_have_count(8)
+    expect(page.locator("[role=menuitem][aria-disabled=true]")).to_have_count(8)
     page.click("[data-way=data-json]", force=True)
-    assert page.inner_text("#status") == "Translate a sentence first."
+    expect(page.locator("#status")).to_have_text("Translate a sentence first.")
     table, name = page.evaluate(
         """async () => {
           const { asCsv, fileName } = await import("/static/js/export_csv.js");
@@ -142,7 +144,7 @@ def test_svg_is_self_contained_and_png_is_twice_the_size(page):
 
 def test_svg_of_a_large_map_contains_its_canvas(studio):
     page = studio.open("/translate?unit=token&model=transformer&text=" + quote("how are you " * 24))
-    page.wait_for_selector("canvas", timeout=10_000)
+    page.wait_for_selector("canvas")
     root = ElementTree.fromstring(download(page, "seen-svg")[1])
     [image] = [element for element in root.iter() if element.tag.endswith("}image")]
     assert image.get("href").startswith("data:image/png;base64,")
@@ -169,7 +171,7 @@ def file(page, browser, tmp_path):
     """The exported page, opened from disk without network; a page error fails the test."""
     path = tmp_path / "page.html"
     path.write_bytes(download(page, "page-html")[1])
-    context = browser.new_context(offline=True, reduced_motion="reduce")
+    context = new_context(browser, offline=True)
     opened, wrong = context.new_page(), []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("console", lambda log: log.type in ("error", "warning") and wrong.append(log.text))
@@ -194,18 +196,18 @@ def test_standalone_page_shows_the_same_and_names_what_needs_a_server(page, file
     assert download(file, "seen-png")[1].startswith(b"\x89PNG")
     assert b"data:font/woff" in download(file, "seen-svg")[1]
     file.click("#export")
-    assert file.locator("[role=menuitem][aria-disabled=true]").count() == 4
+    expect(file.locator("[role=menuitem][aria-disabled=true]")).to_have_count(4)
     file.click("[data-way=page-html]", force=True)
-    assert "dhyan studio" in file.inner_text("#status")
+    expect(file.locator("#status")).to_contain_text("dhyan studio")
     file.keyboard.press("Escape")
     file.keyboard.press("g")
     file.keyboard.press("s")
-    assert "saved trace" in file.inner_text("#status")
+    expect(file.locator("#status")).to_contain_text("saved trace")
     file.get_by_role("link", name="Heads").click()
     file.wait_for_selector(".heads [role=gridcell]")
     file.click("#ui")
     file.wait_for_selector("html[lang=hi]")
-    assert "#/heads?" in file.url
+    assert "#/heads?" in current_url(file)
     before = file.locator("main").aria_snapshot()
     file.reload()  # its address brings it back
     file.wait_for_selector(".heads [role=gridcell]")
@@ -220,7 +222,7 @@ def test_notebook_iframe_shows_a_trace(studio, models):
 
     page = studio.open("/translate?text=")
     iframe = interactive(trace(load(models[1]), SENTENCE, model="bahdanau"))._repr_html_()
-    outside = studio.contexts[-1].new_page()
+    outside = page.context.new_page()
     wrong = []
     outside.on("pageerror", lambda error: wrong.append(str(error)))
     outside.on("console", lambda log: wrong.append(log.text) if log.type == "error" else None)

@@ -12,7 +12,7 @@ from playwright.sync_api import TimeoutError, expect
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
 from dhyan.studio.server import VIEWS
-from tests.browser.conftest import Studio, serving
+from tests.browser.conftest import Studio, current_url, serving
 
 SENTENCE = "text=The+bank+of+the+river+is+far.&model=transformer"
 WIDTHS = (375, 768, 1440)
@@ -26,10 +26,17 @@ def still(page):
     return page
 
 
+def translated(page):
+    """Wait until the attention map of the translation is drawn."""
+    page.wait_for_selector(".translate:not(.waiting) .board")
+    return page
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_fits_every_window_and_is_accessible(studio, view):
     SCREENS.mkdir(parents=True, exist_ok=True)
-    page = still(studio.open(f"/{view}?{SENTENCE}"))
+    query = f"{SENTENCE}&each=2"  # few sentences in the length view
+    page = still(studio.open(f"/{view}?{query}"))
     assert page.locator("main h1").count() == 1
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
@@ -37,25 +44,25 @@ def test_every_view_fits_every_window_and_is_accessible(studio, view):
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{view} is {wide} wide in a window of {width}"
     for look in ("theme=light", "theme=dark&language=hi"):
-        page.goto(f"{studio.address}/{view}?{SENTENCE}&{look}")
+        page.goto(f"{studio.address}/{view}?{query}&{look}")
         page.wait_for_selector("#view h1")
         report = Axe().run(still(page))
         assert report.violations_count == 0, f"{look}: {report.generate_report()}"
 
 
 def test_link_reproduces_the_view_and_back_returns(studio):
-    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page = translated(studio.open(f"/translate?{SENTENCE}"))
     page.locator("[role=gridcell][tabindex='0']").press(
         "ArrowRight"
     )  # a large map has one cell alone
     snapshot = page.locator("main").aria_snapshot()
-    other = still(studio.open(page.url.removeprefix(studio.address)))
+    other = translated(studio.open(current_url(page).removeprefix(studio.address)))
     assert other.locator("main").aria_snapshot() == snapshot
     page.get_by_role("link", name="Heads").click()
     page.wait_for_url(re.compile("/heads"))
     page.go_back()
     expect(page.locator("[role=gridcell]").first).to_be_visible()
-    assert "/translate" in page.url
+    assert "/translate" in current_url(page)
 
 
 def test_translate_and_navigate_by_keyboard(studio):
@@ -79,14 +86,14 @@ def test_shortcuts_are_inactive_in_text_fields_and_can_be_switched_off(studio):
     page = studio.open("/translate?model=bahdanau")
     page.locator("#sentence").fill("")
     page.locator("#sentence").press_sequentially("gs")
-    assert "/step" not in page.url
+    assert "/step" not in current_url(page)
     page.locator("#sentence").press("Escape")
     page.keyboard.press("?")
     page.get_by_label("switch single-letter keys off").check()
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     page.keyboard.press("s")
-    assert "/step" not in page.url
+    assert "/step" not in current_url(page)
 
 
 def test_invalid_url_values_are_corrected_and_reported(studio):
@@ -103,7 +110,7 @@ def test_unknown_view_lists_the_views(studio):
 
 
 def test_devanagari_is_shaped_with_the_served_font(studio):
-    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page = translated(studio.open(f"/translate?{SENTENCE}"))
     assert page.evaluate("document.fonts.check('16px \"Noto Sans Devanagari\"', 'क्ष')")
     widths = page.evaluate(
         """() => ["क्ष", "क्\u200cष"].map((text) => {
@@ -149,13 +156,13 @@ def test_server_that_stops_mid_stream_is_reported(browser, models, monkeypatch):
 
 
 def test_reduced_motion_stops_animation(studio):
-    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page = translated(studio.open(f"/translate?{SENTENCE}"))
     moving = page.evaluate("document.getAnimations().length")
     assert moving == 0
 
 
 def test_language_and_theme_buttons(studio):
-    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page = translated(studio.open(f"/translate?{SENTENCE}"))
     page.get_by_role("button", name="हिन्दी").click()
     expect(page.locator("html")).to_have_attribute("lang", "hi")
     expect(page.locator("main h1")).to_contain_text("अनुवाद")
@@ -164,7 +171,7 @@ def test_language_and_theme_buttons(studio):
 
 
 def test_lesson_panel_can_be_collapsed(studio):
-    page = still(studio.open(f"/translate?{SENTENCE}"))
+    page = translated(studio.open(f"/translate?{SENTENCE}"))
     page.get_by_role("button", name="Hide the lesson").click()
     expect(page.get_by_text("Predict first")).to_have_count(0)
     page.get_by_role("button", name="Show the lesson").click()

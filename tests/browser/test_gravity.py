@@ -5,6 +5,7 @@ import re
 from axe_playwright_python.sync_playwright import Axe
 
 from dhyan.run import load
+from tests.browser.conftest import current_url
 
 
 def test_bank_moves_as_in_the_lecture_notes(studio):
@@ -23,7 +24,7 @@ def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):
     label = bank.get_attribute("aria-label")
     assert label.startswith("bank at 9.5, 3.1;")
     assert page.evaluate("() => document.activeElement.dataset.id") == "bank"
-    again = studio.open(page.url.removeprefix(studio.address))
+    again = studio.open(current_url(page).removeprefix(studio.address))
     assert again.locator("[data-id=bank]").get_attribute("aria-label") == label
     page.click("text=Reset the words")
     assert bank.get_attribute("aria-label").startswith("bank at 9.0, 3.0;")

@@ -81,7 +81,7 @@ TYPE_EACH = f"""async (texts) => {{
     box.dispatchEvent(new InputEvent("input", {{ bubbles: true }}));
     const enter = {{ key: "Enter", bubbles: true, cancelable: true }};
     box.dispatchEvent(new KeyboardEvent("keydown", enter));
-    const until = performance.now() + 5000;
+    const until = performance.now() + 120000;
     while (!says(text) && performance.now() < until) await new Promise((go) => setTimeout(go, 2));
     if (!says(text) || document.querySelector("#sentence").value !== text) wrong.push(text);
   }}
@@ -122,7 +122,7 @@ def test_hostile_output_and_labels_stay_text(browser, tmp_path, first):
         page.evaluate(WATCH)
         for number, text in enumerate(texts):
             page.locator("#model").select_option(f"t{number}")
-            page.wait_for_function(SHOWS, arg=text, timeout=20_000)
+            page.wait_for_function(SHOWS, arg=text)
         assert page.evaluate("window.reports") == []
         assert page.evaluate("window.done") is None
         opened.close()

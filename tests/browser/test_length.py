@@ -3,13 +3,15 @@
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.browser.conftest import current_url
+
 SMALL = "each=2"
 
 
 def measured(studio, query=SMALL, **options):
     """Wait until all models are measured."""
     page = studio.open(f"/length?{query}", **options)
-    page.locator(".length-run").wait_for(state="hidden", timeout=60_000)
+    page.locator(".length-run").wait_for(state="hidden")
     return page
 
 
@@ -43,16 +45,16 @@ def test_bucket_shows_sentences_that_open_in_translate(studio):
     page.locator(".length-results .chart-here").first.focus()
     page.keyboard.press("End")
     page.keyboard.press("Enter")
-    assert "bucket=7" in page.url
+    assert "bucket=7" in current_url(page)
     card = page.get_by_role("region", name="luong", exact=True)
     sentence = card.locator("dd").first.inner_text()
     card.get_by_role("link").first.click()
     page.wait_for_url("**/translate?**")
     assert page.locator("#sentence").input_value() == sentence
-    assert "model=luong" in page.url
+    assert "model=luong" in current_url(page)
     page.go_back()
     page.wait_for_selector(".length-card")
-    assert "bucket=7" in page.url
+    assert "bucket=7" in current_url(page)
 
 
 def test_link_reproduces_the_bucket_and_it_is_accessible(studio):
@@ -76,5 +78,5 @@ def test_measurement_stops_and_resumes(studio):
     assert table.locator(".length-progress", has_text="stopped").count() == 4
     page.unroute("**/api/length")
     button.click()
-    button.wait_for(state="hidden", timeout=60_000)
+    button.wait_for(state="hidden")
     assert table.locator("b").count() == 3 * 4

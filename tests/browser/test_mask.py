@@ -2,6 +2,8 @@
 
 from playwright.sync_api import expect
 
+from tests.browser.conftest import current_url
+
 QUERY = "text=The+bank+of+the+river+is+far.&model=transformer"
 PAST = ".mask-past [data-value]"
 
@@ -23,7 +25,7 @@ def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
     page.wait_for_selector(".mask-verdict.leaks")
     assert len(values(page)) == 3
     assert all(value > 0 for value in values(page))
-    assert "masked=0" in page.url
+    assert "masked=0" in current_url(page)
     assert "−∞" not in page.locator(".mask-map").inner_html()
     padding = page.locator(".mask-token.pad").first
     assert "gradient" in padding.evaluate("cell => getComputedStyle(cell).backgroundImage")

@@ -1,6 +1,7 @@
 """Saved trace in the browser: everything in it is shown, and unavailable actions are hidden."""
 
 import pytest
+from playwright.sync_api import expect
 
 from dhyan.insight.trace import trace
 from dhyan.run import load
@@ -36,7 +37,7 @@ def test_replay_opens_its_sentence_and_names_what_needs_a_model(replay):
     assert "translate" in page.locator("main section").get_attribute("class")
     page.keyboard.press("g")
     page.keyboard.press("q")
-    assert "saved trace" in page.inner_text("#status")
+    expect(page.locator("#status")).to_contain_text("saved trace")
     box = page.locator("#sentence")
     assert box.input_value() == SENTENCES["first"]
     assert not box.is_editable()

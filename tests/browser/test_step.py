@@ -5,6 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from dhyan.insight.decoder_steps import decoder_steps
 from dhyan.studio.schemas import to_json
+from tests.browser.conftest import current_url
 from tests.lessons.untrained_models import ENGLISH, untrained_translator
 from tests.studio.test_decoder_step import KINDS
 
@@ -80,14 +81,14 @@ def test_dialog_selects_another_element_of_the_vector(studio):
 def test_keyboard_moves_and_nothing_plays_by_itself(studio):
     page = open_step(studio, f"{HERE}&model=bahdanau")
     page.keyboard.press(".")
-    assert "target=2" in page.url
+    assert "target=2" in current_url(page)
     second = page.locator(".step-said button:nth-child(2)[aria-current]")
     second.wait_for()
     page.keyboard.press(",")
     page.locator(".row-alpha [data-word='1']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
-    assert "source=3" in page.url
+    assert "source=3" in current_url(page)
     position = page.evaluate(
         "[document.activeElement.dataset.name, document.activeElement.dataset.word]"
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dhyan.studio.routes.training import TOYS
+from tests.browser.conftest import current_url
 from tests.studio.small_models import ALL
 from tests.studio.test_training import ENDLESS, STEPS, TINY
 
@@ -22,7 +23,7 @@ def test_curves_and_checkpoints_of_a_run(studio):
     frames.last.focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_selector(f".frame[data-step='{BEFORE}'][aria-checked=true]")
-    assert f"checkpoint={BEFORE}" in page.url
+    assert f"checkpoint={BEFORE}" in current_url(page)
     page.wait_for_selector(f"text=After {BEFORE} steps:")
 
 
@@ -32,7 +33,7 @@ def test_link_opens_a_checkpoint_and_play_continues_from_it(studio):
     page.wait_for_selector(".frame:last-child[aria-label*='largest weight']")
     page.keyboard.press("p")
     page.wait_for_selector(f"text=After {STEPS} steps:")
-    assert "checkpoint=" not in page.url
+    assert "checkpoint=" not in current_url(page)
 
 
 @pytest.mark.slow
@@ -41,12 +42,12 @@ def test_toy_training_is_cancelled_or_finished_and_opened(studio, monkeypatch):
     monkeypatch.setitem(TOYS, "copy", replace(TOYS["copy"], settings=TINY))
     page = studio.open("/train")
     page.click("[data-toy=reverse]")
-    page.wait_for_selector("text=of 1000000", timeout=90_000)
+    page.wait_for_selector("text=of 1000000")
     assert page.locator("[data-toy=copy]").is_disabled()
     page.click(".cancel")
-    page.wait_for_selector("text=was stopped at step", timeout=90_000)
+    page.wait_for_selector("text=was stopped at step")
     page.click("[data-toy=copy]")
-    page.wait_for_selector("text=is trained for 8 steps", timeout=90_000)
+    page.wait_for_selector("text=is trained for 8 steps")
     page.wait_for_selector(".frame:nth-child(5)[aria-label*='largest weight']")
     assert page.locator(".train-probe [role=row]").count() == len("namaste") + 1
     page.click("text=Open it in Translate")

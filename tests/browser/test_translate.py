@@ -7,6 +7,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.conftest import current_url
+
 SENTENCE = "How are you?"
 PREFIX = "नदी का"  # the small models generate little without a prefix
 PATH = f"/translate?text={quote(SENTENCE)}&model=bahdanau&prefix={quote(PREFIX)}"
@@ -14,7 +16,7 @@ PATH = f"/translate?text={quote(SENTENCE)}&model=bahdanau&prefix={quote(PREFIX)}
 
 def trace(page, model="bahdanau", text=SENTENCE, prefix=PREFIX):
     response = page.request.post(
-        page.url.split("/translate")[0] + "/api/translate",
+        current_url(page).split("/translate")[0] + "/api/translate",
         data={"text": text, "model": model, "prefix": prefix},
     )
     return response.json()
@@ -30,7 +32,7 @@ def weights(response):
 
 
 def query(page):
-    return {key: value for key, [value] in parse_qs(urlsplit(page.url).query).items()}
+    return {key: value for key, [value] in parse_qs(urlsplit(current_url(page)).query).items()}
 
 
 def loaded(page):
@@ -58,14 +60,14 @@ def test_map_shows_the_weights_of_the_model(studio):
 
 def test_hover_does_not_select_and_keyboard_does(studio):
     page = loaded(studio.open(PATH))
-    before = page.url
+    before = current_url(page)
     page.locator(".cell[data-row='1'][data-column='2']").hover()
     expect(page.locator(".pair-target .pair-word.here")).to_have_text(PREFIX.split()[1])
     assert page.locator(".pair-lines path").count() >= 1
-    assert page.url == before
+    assert current_url(page) == before
     page.locator(".pair-source .pair-word").nth(2).hover()
     expect(page.locator(".pair-source .pair-word.here")).to_have_text("you")
-    assert page.url == before
+    assert current_url(page) == before
     page.locator("[role=gridcell][tabindex='0']").focus()
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowDown")
@@ -123,7 +125,7 @@ def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):
     assert {key: query(page)[key] for key in ("scale", "specials", "numbers", "display")} == {
         "scale": "sqrt", "specials": "0", "numbers": "0", "display": "table",
     }  # fmt: skip
-    again = loaded(studio.open(page.url.removeprefix(studio.address)))
+    again = loaded(studio.open(current_url(page).removeprefix(studio.address)))
     assert again.locator("main").aria_snapshot() == page.locator("main").aria_snapshot()
 
 
