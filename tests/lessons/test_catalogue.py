@@ -1,6 +1,7 @@
 """The catalogue: the list of lessons, and texts in both languages for every key in the code."""
 
 import ast
+import dataclasses
 import inspect
 import re
 import subprocess
@@ -73,34 +74,26 @@ def calls():
         module = ".".join(path.relative_to(PACKAGE.parents[1]).with_suffix("").parts)
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes = {
-            id(node): cls.name
+            id(node): getattr(import_module(module), cls.name)
             for cls in tree.body
             if isinstance(cls, ast.ClassDef)
             for node in ast.walk(cls)
         }
         for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                yield from (
-                    (
-                        path.name,
-                        keyword.value.value,
-                        set(),
-                        getattr(import_module(module), node.name),
-                    )
-                    for keyword in node.keywords
-                    if keyword.arg == "title"
-                )
-            if not isinstance(node, ast.Call) or not is_text(node.func):
-                continue
-            if isinstance(node.args[0], ast.Constant):
-                values = {keyword.arg for keyword in node.keywords}
-                cls = classes.get(id(node))
-                yield (
-                    path.name,
-                    node.args[0].value,
-                    values,
-                    getattr(import_module(module), cls) if cls else None,
-                )
+            keys, values = literal_keys(node)
+            for key in keys:
+                key = key if "." in key else f"{path.stem}.{key}"
+                yield path.name, key, values, classes.get(id(node))
+
+
+def literal_keys(node):
+    """The keys of a call of a text, or of a class with a title, and the names of the values."""
+    if isinstance(node, ast.ClassDef):
+        return [word.value.value for word in node.keywords if word.arg == "title"], set()
+    if isinstance(node, ast.Call) and is_text(node.func):
+        values = {keyword.arg for keyword in node.keywords}
+        return [node.args[0].value] if isinstance(node.args[0], ast.Constant) else [], values
+    return [], set()
 
 
 def is_text(function):
@@ -114,7 +107,7 @@ def attributes(cls):
     """The fields and properties of a lesson's result."""
     if cls is None or not issubclass(cls, LessonResult):
         return set()
-    return {*dir(cls), *cls.__dataclass_fields__}
+    return {*dir(cls), *(field.name for field in dataclasses.fields(cls))}
 
 
 def fields(template):
@@ -162,7 +155,7 @@ def test_a_choice_follows_its_value(monkeypatch):
 def test_a_field_without_a_value_is_an_attribute_of_the_result(monkeypatch):
     texts = {"a": {"b": "{real} and {imag}"}}
     monkeypatch.setattr("dhyan.lessons.catalogue.read_catalogue", lambda lang: texts)
-    assert Text("en", complex(1, 2))("a.b", real=7) == "7 and 2.0"
+    assert Text("en", "a", complex(1, 2))("b", real=7) == "7 and 2.0"
 
 
 def test_an_unknown_language_is_an_error():

@@ -4,7 +4,8 @@ A lesson is the function of its own name in `lessons/<section>/<name>.py`. Its t
 `text/en.toml` has its summary and gives its place in the list, so `dhyan lesson` lists the lessons
 without importing one, and without torch.
 
-A text is found by the table of its lesson and its key: `text("luong.title")`. A field is written
+A text is found by the table of its lesson and its key, `text("luong.title")`; inside a lesson the
+key alone will do, `text("title")`. A field is written
 `{name}` or `{name:.2f}`; `{name:yes|no}` stands for one of two texts, by whether the value is true.
 """
 
@@ -28,21 +29,21 @@ LANGUAGES = ("en", "hi")
 
 
 class Text:
-    """The texts of one language, by key.
+    """The texts of one language, by key; a key without a table is one of `lesson`.
 
     Fields are filled from keyword arguments, and those without one from the attributes of `result`.
     """
 
-    def __init__(self, lang: str, result: object = None) -> None:
+    def __init__(self, lang: str, lesson: str = "", result: object = None) -> None:
         """A catalogue of English (`en`) or Hindi (`hi`)."""
         if lang not in LANGUAGES:
             raise UserError(f"lessons are written in {' and '.join(LANGUAGES)}, not in {lang!r}")
-        self.lang, self.result = lang, result
+        self.lang, self.lesson, self.result = lang, lesson, result
 
     def __call__(self, key: str, /, **values: object) -> str:
         """The text of a key, with its fields filled in."""
-        lesson, _, name = key.partition(".")
-        template = read_catalogue(self.lang)[lesson][name]
+        lesson, _, name = key.rpartition(".")
+        template = read_catalogue(self.lang)[lesson or self.lesson][name]
         return _FORMATTER.vformat(template, (), _Fields(self.result, values))
 
     def paragraph(self, key: str, /, **values: object) -> "Paragraph":

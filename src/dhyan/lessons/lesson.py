@@ -88,14 +88,15 @@ class Page:
 class LessonResult(ABC):
     """A lesson's numbers, and the page that shows them in English or in Hindi.
 
-    A subclass names the catalogue key of its title: `class Luong(LessonResult, title="luong.title")`.
+    Its texts are the catalogue's table named like its module, with the title under "title" or the
+    key that the subclass gives: `class EncoderHeads(LessonResult, title="trained_title")`.
     `provenance` is set where the numbers were read from a snapshot and not computed here and now.
     """
 
     title_key: ClassVar[str]
     provenance: Provenance | None = None
 
-    def __init_subclass__(cls, *, title: str = "") -> None:
+    def __init_subclass__(cls, *, title: str = "title") -> None:
         cls.title_key = title
 
     def title(self, text: Text) -> str:
@@ -111,7 +112,7 @@ class LessonResult(ABC):
 
     def render(self, lang: str = "en") -> Page:
         """The page in a language, with a last line about a snapshot's provenance."""
-        text = Text(lang, self)
+        text = Text(lang, type(self).__module__.rpartition(".")[2], self)
         page = Page(self.title(text), tuple(self.blocks(text)))
         if (source := self.provenance) is None:
             return page

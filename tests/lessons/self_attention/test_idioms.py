@@ -32,7 +32,7 @@ def flat_text(result, lang="en"):
     return " ".join(result.text(lang).split())
 
 
-english = Text("en")
+english = Text("en", "idioms")
 
 
 def test_every_idiom_has_three_frames_that_mean_it_and_three_that_do_not():

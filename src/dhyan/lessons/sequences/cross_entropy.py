@@ -19,7 +19,7 @@ PROBABILITIES = tuple(tenth / 10 for tenth in range(1, 11))
 
 
 @dataclass(frozen=True)
-class CrossEntropy(LessonResult, title="cross_entropy.title"):
+class CrossEntropy(LessonResult):
     """The probability of the correct word at every step, and its loss in nats and in base 10.
 
     `perplexity` is e to the average: the number of equally likely words with the same loss.
@@ -39,32 +39,27 @@ class CrossEntropy(LessonResult, title="cross_entropy.title"):
         """The steps, then their sum and their mean."""
         steps = torch.stack([self.right, self.natural, self.tens], dim=1)
         sums = [[self.total, self.total_tens], [self.average, self.average_tens]]
-        yield text.paragraph("cross_entropy.definition")
+        yield text.paragraph("definition")
         yield table(
-            text("cross_entropy.each_step"),
-            steps,
-            self.words,
-            ("p", "−ln p", "−log₁₀ p"),
-            digits=3,
-            operator="→",
+            text("each_step"), steps, self.words, ("p", "−ln p", "−log₁₀ p"), digits=3, operator="→"
         )
         yield table(
-            text("cross_entropy.whole_sentence"),
+            text("whole_sentence"),
             sums,
-            (text("cross_entropy.row_total"), text("cross_entropy.row_average")),
+            (text("row_total"), text("row_average")),
             ("−ln p", "−log₁₀ p"),
             digits=3,
         )
         yield Paragraph(self._verdict(text))
         yield LineChart(
-            text("cross_entropy.loss_by_probability"),
+            text("loss_by_probability"),
             (
                 Curve("−ln p", [log(1 / prob) for prob in PROBABILITIES]),
                 Curve("−log₁₀ p", [log10(1 / prob) for prob in PROBABILITIES], style="dashed"),
             ),
             tuple(f"{prob:g}".removeprefix("0") for prob in PROBABILITIES),
-            text("cross_entropy.axis_probability"),
-            text("cross_entropy.axis_loss"),
+            text("axis_probability"),
+            text("axis_loss"),
         )
 
     def _verdict(self, text: Text) -> str:
@@ -75,7 +70,7 @@ class CrossEntropy(LessonResult, title="cross_entropy.title"):
             if price == most
         )
         share = 100 * most / (self.total or 1)
-        return text("cross_entropy.perplexity", share=share, word=word)
+        return text("perplexity", share=share, word=word)
 
 
 @lesson

@@ -41,7 +41,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class GreedyDecoding(LessonResult, title="greedy_decoding.title"):
+class GreedyDecoding(LessonResult):
     """Every step of greedy decoding, its hypothesis, and those of beam search, best first."""
 
     sentence: str
@@ -52,19 +52,19 @@ class GreedyDecoding(LessonResult, title="greedy_decoding.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The steps, then the hypotheses."""
-        blocks: list[Block] = [text.paragraph("greedy_decoding.steps")]
+        blocks: list[Block] = [text.paragraph("steps")]
         for number, step in enumerate(self.steps, 1):
             title, probs = f"{number}. {step.input_token} →", torch.tensor(step.probs)
             blocks.append(heatmap(title, probs, (), step.words, digits=3))
         blocks.append(Paragraph(self._verdict(text)))
-        nothing = text("greedy_decoding.empty_output")
+        nothing = text("empty_output")
         hypotheses = [("greedy", self.greedy)]
         hypotheses += [
             (f"beam {number}", hypothesis) for number, hypothesis in enumerate(self.beam, 1)
         ]
         blocks.append(
             table(
-                text("greedy_decoding.hypotheses"),
+                text("hypotheses"),
                 [[hypothesis.score, exp(hypothesis.score)] for _, hypothesis in hypotheses],
                 [
                     f"{name}: {hypothesis.text or nothing}{'' if hypothesis.finished else ' …'}"
@@ -79,10 +79,10 @@ class GreedyDecoding(LessonResult, title="greedy_decoding.title"):
     def _verdict(self, text: Text) -> str:
         gain = self.beam[0].score - self.greedy.score
         if abs(gain) < SAME:
-            return text("greedy_decoding.same_hypothesis")
+            return text("same_hypothesis")
         likelier = gain > 0
         times = exp(abs(gain))
-        return text("greedy_decoding.different_hypothesis", times=times, likelier=likelier)
+        return text("different_hypothesis", times=times, likelier=likelier)
 
 
 @dataclass(frozen=True)

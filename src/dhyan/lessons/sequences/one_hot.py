@@ -61,7 +61,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class OneHot(LessonResult, title="one_hot.title"):
+class OneHot(LessonResult):
     """A sentence as ids and one-hot vectors, their product with a matrix, and the matrix's rows."""
 
     words: tuple[str, ...]
@@ -82,13 +82,13 @@ class OneHot(LessonResult, title="one_hot.title"):
             *(cost.numbers, cost.word_bytes, cost.batch_bytes),
             *(cost.parameters, cost.parameter_bytes),
         )
-        yield text.paragraph("one_hot.lookup_is_product")
+        yield text.paragraph("lookup_is_product")
         yield table("id", self.ids.unsqueeze(1), self.words)
         yield table("one-hot", self.vectors, (), vocabulary, operator="·")
         yield table("W", self.weights, vocabulary, operator="=")
-        yield table(text("one_hot.rows_of_w"), self.product, self.words)
+        yield table(text("rows_of_w"), self.product, self.words)
         yield text.paragraph(
-            "one_hot.cost",
+            "cost",
             words=cost.words,
             cells=cost.cells,
             width=cost.width,
@@ -101,13 +101,13 @@ class OneHot(LessonResult, title="one_hot.title"):
             "",
             torch.tensor(bill),
             (
-                text("one_hot.row_numbers_per_word"),
-                text("one_hot.row_bytes_per_word"),
-                text("one_hot.row_bytes_per_batch"),
-                text("one_hot.row_weights"),
-                text("one_hot.row_bytes_of_weights"),
+                text("row_numbers_per_word"),
+                text("row_bytes_per_word"),
+                text("row_bytes_per_batch"),
+                text("row_weights"),
+                text("row_bytes_of_weights"),
             ),
-            ("one-hot", text("one_hot.column_embedding")),
+            ("one-hot", text("column_embedding")),
         )
 
 
@@ -165,5 +165,5 @@ def _random_rows(rows: int, seed: int) -> Float64[Tensor, "V 3"]:
 def _ratio(text: Text, first: int, second: int) -> str:
     """The ratio of two counts in words."""
     if second <= first:
-        return text("one_hot.times_fewer", ratio=first / second)
-    return text("one_hot.times_more", ratio=second / first)
+        return text("times_fewer", ratio=first / second)
+    return text("times_more", ratio=second / first)

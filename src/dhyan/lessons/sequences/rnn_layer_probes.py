@@ -41,7 +41,7 @@ Model = str | Path | Translator
 
 
 @dataclass(frozen=True)
-class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
+class LayerProbes(LessonResult):
     """Probes of the layers of trained encoders; the runs of a fact are samples of sentences.
 
     `chrfs` are the chrF++ of each model on `translated` of the test sentences.
@@ -76,17 +76,15 @@ class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
         trainings, draws = len(self.trainings), len(self.trainings[0][0].runs)
         scores = value_range(self.chrfs, 1)
         encoder = text(
-            "rnn_layer_probes.trained_encoders"
-            if trainings > 1
-            else "rnn_layer_probes.trained_encoder",
+            "trained_encoders" if trainings > 1 else "trained_encoder",
             trainings=trainings,
             cell=self.cell.upper(),
             one_layer=self.layers == 1,
         )
         if self.bidirectional:
-            encoder += text("rnn_layer_probes.bidirectional")
+            encoder += text("bidirectional")
         return text(
-            "rnn_layer_probes.setup_trained",
+            "setup_trained",
             encoder=encoder,
             scores=scores,
             shortest=SHORTEST,
@@ -97,31 +95,29 @@ class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
 
     def _verdict(self, text: Text) -> str:
         if self.layers == 1:
-            return text("rnn_layer_probes.single_layer")
+            return text("single_layer")
         changes = []
         for facts in zip(*self.trainings, strict=True):
             values = ", ".join(f"{fact.change:+.3f} ± {fact.margin:.3f}" for fact in facts)
             shares = [share for fact in facts for share in (fact.shares[1], fact.shares[-1])]
             note = ""
             if min(shares) > CEILING:
-                note = text("rnn_layer_probes.ceiling")
+                note = text("ceiling")
             elif all(fact.clear and abs(fact.change) < TINY for fact in facts):
-                note = text("rnn_layer_probes.clear_but_tiny")
+                note = text("clear_but_tiny")
             changes.append(f"{fact_name(facts[0], text)} {values}{note}".replace("-", "−"))
         several = len(self.trainings) > 1
         low, high = (self._claimed(of_word=of_word) for of_word in (True, False))
         verdict = text(
-            "rnn_layer_probes.layer_claims_trained",
+            "layer_claims_trained",
             several=several,
             changes="; ".join(changes),
             low=_holds(low, text),
             high=_holds(high, text),
         )
         if several:
-            return verdict + text(
-                "rnn_layer_probes.several_trainings", trainings_count=len(self.trainings)
-            )
-        return verdict + text("rnn_layer_probes.single_training")
+            return verdict + text("several_trainings", trainings_count=len(self.trainings))
+        return verdict + text("single_training")
 
     def _claimed(self, *, of_word: bool) -> tuple[int, int]:
         """The number of facts for which the claim holds in every training, and of all facts."""
@@ -131,21 +127,19 @@ class LayerProbes(LessonResult, title="rnn_layer_probes.title"):
 
 def fact_name(fact: ProbedFact, text: Text) -> str:
     """The name of a probe's fact in the reader's language."""
-    return text(f"rnn_layer_probes.fact_{fact.name}")
+    return text(f"fact_{fact.name}")
 
 
 def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> Iterator[Block]:
     """Accuracy of the probes, as a table and as curves."""
     names = [fact_name(fact, text) for fact in facts]
-    layer_names = [text("rnn_layer_probes.embedding")]
-    layer_names += [text("rnn_layer_probes.layer", at=at) for at in range(1, len(facts[0].shares))]
+    layer_names = [text("embedding")]
+    layer_names += [text("layer", at=at) for at in range(1, len(facts[0].shares))]
     shares = torch.tensor([[fact.majority_share, *fact.shares] for fact in facts]).T
-    guess, right = text("rnn_layer_probes.majority_class"), text("rnn_layer_probes.accuracy")
+    guess, right = text("majority_class"), text("accuracy")
     yield heatmap(right, shares, [guess, *layer_names], names, digits=3)
     yield LineChart(
-        text("rnn_layer_probes.accuracy_by_layer_range")
-        if len(facts[0].runs) > 1
-        else text("rnn_layer_probes.accuracy_by_layer"),
+        text("accuracy_by_layer_range") if len(facts[0].runs) > 1 else text("accuracy_by_layer"),
         tuple(
             Curve(
                 name,
@@ -157,7 +151,7 @@ def probe_blocks(facts: Sequence[ProbedFact], text: Text) -> Iterator[Block]:
             for name, fact in zip(names, facts, strict=True)
         ),
         tuple(layer_names),
-        text("rnn_layer_probes.axis_layer"),
+        text("axis_layer"),
         right,
     )
 
@@ -265,8 +259,8 @@ def _means(facts: Sequence[ProbedFact]) -> tuple[tuple[float, ...], ...]:
 def _holds(claimed: tuple[int, int], text: Text) -> str:
     clear, total = claimed
     if clear == total:
-        return text("rnn_layer_probes.holds")
-    return text("rnn_layer_probes.holds_for_some", clear=clear, total=total)
+        return text("holds")
+    return text("holds_for_some", clear=clear, total=total)
 
 
 USUAL = {"layers": 3, "steps": 300, "width": 64, "pairs": 6000, "sentences": 1200}
@@ -276,7 +270,7 @@ LITTLE = 30.0  # chrF++ of a model that has not learned to translate
 
 
 @dataclass(frozen=True)
-class TrainedLayerProbes(LessonResult, title="rnn_layer_probes.title"):
+class TrainedLayerProbes(LessonResult):
     """Probes of encoders trained here, one per seed, with their validation losses and chrF++."""
 
     facts: tuple[ProbedFact, ...]
@@ -296,7 +290,7 @@ class TrainedLayerProbes(LessonResult, title="rnn_layer_probes.title"):
         count, loss, chrf = len(self.seeds), value_range(self.losses, 2), value_range(self.chrfs, 1)
         little = max(self.chrfs) < LITTLE
         return text(
-            "rnn_layer_probes.setup",
+            "setup",
             count=count,
             several_count=count > 1,
             loss=loss,
@@ -310,31 +304,23 @@ class TrainedLayerProbes(LessonResult, title="rnn_layer_probes.title"):
         for fact in self.facts:
             first, last = fact.shares[1], fact.shares[-1]
             if not fact.clear:
-                direction = text("rnn_layer_probes.change_unclear")
+                direction = text("change_unclear")
             elif fact.change < 0:
-                direction = text("rnn_layer_probes.change_falls")
+                direction = text("change_falls")
             else:
-                direction = text("rnn_layer_probes.change_rises")
+                direction = text("change_rises")
             change = f"{fact.change:+.3f} ± {fact.margin:.3f}".replace("-", "−")
             changes.append(
                 f"{fact_name(fact, text)} {first:.3f} → {last:.3f} ({change}: {direction})"
             )
         low = all(fact.as_claimed for fact in self.facts if fact.of_word)
         high = all(fact.as_claimed for fact in self.facts if not fact.of_word)
-        verdict = text(
-            "rnn_layer_probes.layer_claims",
-            changes=", ".join(changes),
-            low=low,
-            high=high,
-        )
+        verdict = text("layer_claims", changes=", ".join(changes), low=low, high=high)
         if max(self.chrfs) < LITTLE:
-            verdict += text(
-                "rnn_layer_probes.undertrained_encoders",
-                has_snapshot=has_snapshot("rnn_layer_probes"),
-            )
+            verdict += text("undertrained_encoders", has_snapshot=has_snapshot("rnn_layer_probes"))
         if len(self.seeds) > 1:
             return verdict
-        return verdict + text("rnn_layer_probes.single_seed")
+        return verdict + text("single_seed")
 
 
 @lesson

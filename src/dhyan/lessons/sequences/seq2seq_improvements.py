@@ -169,23 +169,21 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> Iterator[
     """BLEU and gains with their intervals, a row for every model and number of pairs."""
     by_setting = {(start.model, start.pairs, start.embedding): start for start in starts}
     settings = list(dict.fromkeys((start.model, start.pairs) for start in starts))
-    rows = [text("seq2seq_improvements.row_model_and_pairs", m=m, n=n) for m, n in settings]
+    rows = [text("row_model_and_pairs", m=m, n=n) for m, n in settings]
     scores = [[by_setting[*setting, embedding] for embedding in EMBEDDINGS] for setting in settings]
     gains = [[_interval(score.gain) for score in row[1:]] for row in scores]
     columns = (
-        text("seq2seq_improvements.embedding_learned"),
-        text("seq2seq_improvements.embedding_skip_gram"),
-        text("seq2seq_improvements.embedding_random"),
+        text("embedding_learned"),
+        text("embedding_skip_gram"),
+        text("embedding_random"),
     )
     ends = (
-        text("seq2seq_improvements.column_gain"),
-        text("seq2seq_improvements.interval_low"),
-        text("seq2seq_improvements.interval_high"),
+        text("column_gain"),
+        text("interval_low"),
+        text("interval_high"),
     )
     seeds = len(starts[0].bleu)
-    yield text.paragraph(
-        "seq2seq_improvements.embeddings_setup", seeds=seeds, several_seeds=seeds > 1
-    )
+    yield text.paragraph("embeddings_setup", seeds=seeds, several_seeds=seeds > 1)
     yield table("BLEU", [[score.mean for score in row] for row in scores], rows, columns, digits=1)
     yield table(columns[1], [own[0] for own in gains], rows, ends, digits=1)
     yield table(columns[2], [own[1] for own in gains], rows, ends, digits=1)
@@ -195,8 +193,8 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> Iterator[
 def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
     sentences = []
     for embedding, name in (
-        ("skip-gram", text("seq2seq_improvements.name_skip_gram")),
-        ("random", text("seq2seq_improvements.name_random")),
+        ("skip-gram", text("name_skip_gram")),
+        ("random", text("name_random")),
     ):
         compared = [
             start for start in starts if start.embedding == embedding and start.gain is not None
@@ -207,10 +205,10 @@ def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
         )
         sentences.append(
             text(
-                "seq2seq_improvements.embedding_verdict",
+                "embedding_verdict",
                 name=name,
-                better=better or text("seq2seq_improvements.nowhere"),
-                worse=worse or text("seq2seq_improvements.nowhere"),
+                better=better or text("nowhere"),
+                worse=worse or text("nowhere"),
             )
         )
     return " ".join(sentences)
@@ -225,7 +223,7 @@ def _interval(gain: Gain | None) -> tuple[float, float, float]:
 def _join(starts: Sequence[EmbeddingScores], text: Text) -> str:
     return ", ".join(
         text(
-            "seq2seq_improvements.where_model_and_pairs",
+            "where_model_and_pairs",
             model=start.model,
             pairs=start.pairs,
             signed=with_sign(start.gain.value),
@@ -240,7 +238,7 @@ LANGUAGES = ("en", "hi")
 
 
 @dataclass(frozen=True)
-class Seq2SeqImprovements(LessonResult, title="seq2seq_improvements.title"):
+class Seq2SeqImprovements(LessonResult):
     """Effects of reversal and depth by a report, and of embeddings where they were measured."""
 
     report: str
@@ -259,11 +257,11 @@ class Seq2SeqImprovements(LessonResult, title="seq2seq_improvements.title"):
         sizes = "–".join(sorted({min(millions, key=float), max(millions, key=float)}, key=float))
         steps = f"{max(change.steps for change in self.changes):,}"
         columns = (
-            text("seq2seq_improvements.column_without"),
-            text("seq2seq_improvements.column_with"),
-            text("seq2seq_improvements.column_gain"),
+            text("column_without"),
+            text("column_with"),
+            text("column_gain"),
         )
-        yield text.paragraph("seq2seq_improvements.setup", sizes=sizes, steps=steps)
+        yield text.paragraph("setup", sizes=sizes, steps=steps)
         yield table(
             "BLEU",
             [(*change.bleu, change.gain.value) for change in self.changes],
@@ -272,29 +270,29 @@ class Seq2SeqImprovements(LessonResult, title="seq2seq_improvements.title"):
             digits=1,
         )
         yield LineChart(
-            text("seq2seq_improvements.accuracy_gain_by_position"),
+            text("accuracy_gain_by_position"),
             tuple(
                 _curve(name, change.by_position)
                 for name, change in zip(names, self.changes, strict=True)
             ),
             (
-                text("seq2seq_improvements.position_first_fifth"),
-                text("seq2seq_improvements.position_second_fifth"),
-                text("seq2seq_improvements.position_third_fifth"),
-                text("seq2seq_improvements.position_fourth_fifth"),
-                text("seq2seq_improvements.position_last_fifth"),
+                text("position_first_fifth"),
+                text("position_second_fifth"),
+                text("position_third_fifth"),
+                text("position_fourth_fifth"),
+                text("position_last_fifth"),
             ),
-            text("seq2seq_improvements.axis_teacher_forcing"),
-            text("seq2seq_improvements.percentage_points"),
+            text("axis_teacher_forcing"),
+            text("percentage_points"),
         )
         yield LineChart(
-            text("seq2seq_improvements.bleu_gain_by_length"),
+            text("bleu_gain_by_length"),
             tuple(
                 _curve(name, change.by_length)
                 for name, change in zip(names, self.changes, strict=True)
             ),
             self.changes[0].lengths,
-            text("seq2seq_improvements.axis_words"),
+            text("axis_words"),
             "BLEU",
         )
         for change in self.changes:
@@ -307,7 +305,7 @@ class Seq2SeqImprovements(LessonResult, title="seq2seq_improvements.title"):
         if len(signs) < 2:
             return
         holds = max(signs) > 0 and min(signs) <= 0
-        verdict = text("seq2seq_improvements.reversal_one_direction", holds=holds)
+        verdict = text("reversal_one_direction", holds=holds)
         yield Paragraph(verdict)
 
 
@@ -365,21 +363,17 @@ def _curve(name: str, gains: Sequence[Gain | None]) -> Curve:
 
 def _improvement_name(improvement: Improvement, text: Text) -> str:
     what = (
-        text("seq2seq_improvements.technique_reversal")
+        text("technique_reversal")
         if improvement.technique == "reversal"
-        else text("seq2seq_improvements.technique_depth")
+        else text("technique_depth")
     )
-    return text(
-        "seq2seq_improvements.technique_into_language",
-        technique=what,
-        language=_language(improvement, text),
-    )
+    return text("technique_into_language", technique=what, language=_language(improvement, text))
 
 
 def _language(improvement: Improvement, text: Text) -> str:
     if improvement.language not in LANGUAGES:
         return improvement.language
-    return text(f"seq2seq_improvements.language_{improvement.language}")
+    return text(f"language_{improvement.language}")
 
 
 def _verdict(improvement: Improvement, text: Text) -> str:
@@ -387,11 +381,11 @@ def _verdict(improvement: Improvement, text: Text) -> str:
     language = _language(improvement, text)
     sign = improvement.gain.sign
     if sign == 0:
-        effect = text("seq2seq_improvements.effect_not_significant")
+        effect = text("effect_not_significant")
     elif sign > 0:
-        effect = text("seq2seq_improvements.effect_gain")
+        effect = text("effect_gain")
     else:
-        effect = text("seq2seq_improvements.effect_loss")
+        effect = text("effect_loss")
     if improvement.technique == "depth":
         better = [
             where
@@ -399,13 +393,13 @@ def _verdict(improvement: Improvement, text: Text) -> str:
             if gain is not None and gain.sign > 0
         ]
         at = (
-            text("seq2seq_improvements.better_at_lengths", better=", ".join(better))
+            text("better_at_lengths", better=", ".join(better))
             if better
-            else text("seq2seq_improvements.better_at_no_length")
+            else text("better_at_no_length")
         )
         verdict = _holds(improvement.as_claimed, text)
         return text(
-            "seq2seq_improvements.depth_verdict",
+            "depth_verdict",
             language=language,
             gain=improvement.gain,
             effect=effect,
@@ -415,7 +409,7 @@ def _verdict(improvement: Improvement, text: Text) -> str:
     first, last = improvement.by_position[0], improvement.by_position[-1]
     verdict = _holds(improvement.as_claimed, text)
     return text(
-        "seq2seq_improvements.reversal_verdict",
+        "reversal_verdict",
         language=language,
         first=first,
         last=last,
@@ -426,4 +420,4 @@ def _verdict(improvement: Improvement, text: Text) -> str:
 
 
 def _holds(it: bool, text: Text) -> str:
-    return text("seq2seq_improvements.holds") if it else text("seq2seq_improvements.does_not_hold")
+    return text("holds") if it else text("does_not_hold")

@@ -129,7 +129,7 @@ PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ �
 
 
 @dataclass(frozen=True)
-class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
+class Seq2SeqTraining(LessonResult):
     """Every number from a pair's words to its loss, one update, and the trained model's output."""
 
     pairs: tuple[tuple[str, str], ...]
@@ -173,7 +173,7 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
 
     def _vectors(self, text: Text) -> Iterator[Block]:
         yield text.paragraph(
-            "seq2seq_training.vocabulary",
+            "vocabulary",
             pairs_count=len(self.pairs),
             source_count=len(self.source),
             start=START,
@@ -192,25 +192,13 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
         prices = torch.stack([(self.probs * self.target_hot).sum(-1), self.losses], dim=1)
         sums, size = [[self.total, self.average]], len(self.target)
         span = f"{self.probs.min():.3f}–{self.probs.max():.3f}"
-        yield text.paragraph(
-            "seq2seq_training.decoder_before_training", size=size, span=span, uniform=1 / size
-        )
+        yield text.paragraph("decoder_before_training", size=size, span=span, uniform=1 / size)
         yield heatmap(
-            text("seq2seq_training.input_and_softmax"),
-            self.probs,
-            self.inputs,
-            self.target.words,
-            digits=3,
+            text("input_and_softmax"), self.probs, self.inputs, self.target.words, digits=3
         )
+        yield table(text("reference_word"), prices, self.labels, ("p", "−ln p"), digits=3)
         yield table(
-            text("seq2seq_training.reference_word"), prices, self.labels, ("p", "−ln p"), digits=3
-        )
-        yield table(
-            text("seq2seq_training.loss"),
-            sums,
-            (),
-            (text("seq2seq_training.column_total"), text("seq2seq_training.column_average")),
-            digits=3,
+            text("loss"), sums, (), (text("column_total"), text("column_average")), digits=3
         )
 
     def _updated(self, text: Text) -> Iterator[Block]:
@@ -222,12 +210,7 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
             _signed(update.after - update.before),
         )
         yield text.paragraph(
-            "seq2seq_training.gradient_step",
-            rate=update.rate,
-            name=name,
-            alone=alone,
-            together=together,
-            fell=fell,
+            "gradient_step", rate=update.rate, name=name, alone=alone, together=together, fell=fell
         )
         yield table(
             name,
@@ -238,13 +221,13 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
             operator="→",
         )
         yield table(
-            text("seq2seq_training.average_loss"),
+            text("average_loss"),
             [[update.before, update.alone, update.after]],
             (),
             (
-                text("seq2seq_training.loss_before"),
-                text("seq2seq_training.loss_w_updated"),
-                text("seq2seq_training.loss_all_updated"),
+                text("loss_before"),
+                text("loss_w_updated"),
+                text("loss_all_updated"),
             ),
             digits=5,
         )
@@ -253,7 +236,7 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
         steps, right = len(self.curve) - 1, sum(self.learned)
         at = evenly_spaced(steps)
         yield text.paragraph(
-            "seq2seq_training.after_training",
+            "after_training",
             steps=steps,
             first_curve=self.curve[0],
             last_curve=self.curve[-1],
@@ -263,11 +246,11 @@ class Seq2SeqTraining(LessonResult, title="seq2seq_training.title"):
             single_right=right == 1,
         )
         yield LineChart(
-            text("seq2seq_training.training_curve"),
-            (Curve(text("seq2seq_training.loss"), [self.curve[step] for step in at]),),
+            text("training_curve"),
+            (Curve(text("loss"), [self.curve[step] for step in at]),),
             tuple(map(str, at)),
-            text("seq2seq_training.updates"),
-            text("seq2seq_training.average_loss"),
+            text("updates"),
+            text("average_loss"),
         )
         for (sentence, _), prediction in zip(self.pairs, self.predictions, strict=True):
             inputs, output = (

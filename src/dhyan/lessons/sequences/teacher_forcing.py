@@ -51,7 +51,7 @@ class TrainingCurve:
 
 
 @dataclass(frozen=True)
-class TeacherForcing(LessonResult, title="teacher_forcing.title"):
+class TeacherForcing(LessonResult):
     """The same model, data and seed, trained once for each teacher-forcing ratio."""
 
     task: str
@@ -85,24 +85,24 @@ class TeacherForcing(LessonResult, title="teacher_forcing.title"):
         step_labels = tuple(map(str, self.runs[0].steps))
         names = [run.name for run in self.runs]
         ends = [[run.losses[-1], run.scores[-1]] for run in self.runs]
-        columns = (text("teacher_forcing.loss"), "chrF++")
-        across = text("teacher_forcing.updates")
-        yield text.paragraph("teacher_forcing.setup")
+        columns = (text("loss"), "chrF++")
+        across = text("updates")
+        yield text.paragraph("setup")
         yield LineChart(
-            text("teacher_forcing.held_out_loss"),
+            text("held_out_loss"),
             tuple(Curve(n, run.losses) for n, run in zip(names, self.runs, strict=True)),
             step_labels,
             across,
-            text("teacher_forcing.nats_per_word"),
+            text("nats_per_word"),
         )
         yield LineChart(
-            text("teacher_forcing.chrf_without_teacher_forcing"),
+            text("chrf_without_teacher_forcing"),
             tuple(Curve(n, run.scores) for n, run in zip(names, self.runs, strict=True)),
             step_labels,
             across,
             "chrF++",
         )
-        yield table(text("teacher_forcing.after_training"), ends, names, columns, digits=3)
+        yield table(text("after_training"), ends, names, columns, digits=3)
         yield Paragraph(self._verdict(text))
 
     def _verdict(self, text: Text) -> str:
@@ -110,9 +110,9 @@ class TeacherForcing(LessonResult, title="teacher_forcing.title"):
         most, least = self.extremes
         gap = (sum(least.losses) - sum(most.losses)) / len(most.losses)
         if most is least:
-            return reached + text("teacher_forcing.full_stop")
+            return reached + text("full_stop")
         verdict = text(
-            "teacher_forcing.convergence",
+            "convergence",
             level=LEVEL,
             reached=reached,
             name=most.name,
@@ -122,18 +122,18 @@ class TeacherForcing(LessonResult, title="teacher_forcing.title"):
         )
         if self.at_once:
             return verdict + self._undecided(text)
-        return verdict + text("teacher_forcing.converges_faster")
+        return verdict + text("converges_faster")
 
     def _undecided(self, text: Text) -> str:
         if self.extremes[0].reached is None:
-            return text("teacher_forcing.undecided_neither")
-        return text("teacher_forcing.undecided_both")
+            return text("undecided_neither")
+        return text("undecided_both")
 
 
 def _reached_sentence(run: TrainingCurve, text: Text) -> str:
     if run.reached is None:
-        return text("teacher_forcing.not_reached", name=run.name, last_steps=run.steps[-1])
-    return text("teacher_forcing.reached_at", name=run.name, reached=run.reached)
+        return text("not_reached", name=run.name, last_steps=run.steps[-1])
+    return text("reached_at", name=run.name, reached=run.reached)
 
 
 @lesson

@@ -29,7 +29,7 @@ PARTS = ("h", "c")
 
 
 @dataclass(frozen=True)
-class UnrolledRNN(LessonResult, title="unrolled_rnn.title"):
+class UnrolledRNN(LessonResult):
     """The states of both halves, a row for each token; an LSTM has h and c, other cells h alone.
 
     `encoder_difference` is the largest difference between the encoder's states token by token and
@@ -54,29 +54,12 @@ class UnrolledRNN(LessonResult, title="unrolled_rnn.title"):
         parts = PARTS[: self.encoder_states.shape[1]]
         state = f"({', '.join(parts)})"
         encoder, decoder = self.parameters
-        yield text.paragraph(
-            "unrolled_rnn.encoder_states",
-            cell=self.cell.upper(),
-            encoder=encoder,
-            state=state,
-        )
-        yield from self._states(
-            parts, self.encoder_states, self.words, text("unrolled_rnn.after_each_word")
-        )
-        yield text.paragraph(
-            "unrolled_rnn.decoder_start",
-            state=state,
-            start=START,
-            end=END,
-            decoder=decoder,
-        )
-        yield table(text("unrolled_rnn.context_vector"), self.context, parts, digits=3)
-        yield from self._states(
-            parts, self.decoder_states, self.inputs, text("unrolled_rnn.after_each_step")
-        )
-        yield heatmap(
-            text("unrolled_rnn.softmax"), self.probs, self.inputs, self.vocabulary, digits=3
-        )
+        yield text.paragraph("encoder_states", cell=self.cell.upper(), encoder=encoder, state=state)
+        yield from self._states(parts, self.encoder_states, self.words, text("after_each_word"))
+        yield text.paragraph("decoder_start", state=state, start=START, end=END, decoder=decoder)
+        yield table(text("context_vector"), self.context, parts, digits=3)
+        yield from self._states(parts, self.decoder_states, self.inputs, text("after_each_step"))
+        yield heatmap(text("softmax"), self.probs, self.inputs, self.vocabulary, digits=3)
         yield Paragraph(self._verdict(text))
 
     def _states(
@@ -88,8 +71,8 @@ class UnrolledRNN(LessonResult, title="unrolled_rnn.title"):
     def _verdict(self, text: Text) -> str:
         output = " ".join(self.outputs)
         if self.outputs[-1] == END:
-            return text("unrolled_rnn.output", output=output)
-        return text("unrolled_rnn.output_truncated", output=output, end=END)
+            return text("output", output=output)
+        return text("output_truncated", output=output, end=END)
 
 
 @lesson

@@ -57,7 +57,7 @@ class GradientDecay:
 
 
 @dataclass(frozen=True)
-class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
+class VanishingGradients(LessonResult):
     """Gradient norms of each cell, over `length` words and `seeds` initialisations."""
 
     cells: tuple[GradientDecay, ...]
@@ -69,19 +69,16 @@ class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
         """The measure, its curves, and whether the claim holds."""
         at = evenly_spaced(self.length)
         names = [cell.name for cell in self.cells]
-        yield text.paragraph("vanishing_gradients.measure", single_seeds=self.seeds == 1)
+        yield text.paragraph("measure", single_seeds=self.seeds == 1)
         yield LineChart(
-            text("vanishing_gradients.norm_by_distance"),
+            text("norm_by_distance"),
             tuple(_curve(cell, at) for cell in self.cells),
             tuple(map(str, at)),
-            text("vanishing_gradients.axis_distance"),
-            text("vanishing_gradients.axis_log_norm"),
+            text("axis_distance"),
+            text("axis_log_norm"),
         )
         yield table(
-            text("vanishing_gradients.factor_per_step"),
-            [[cell.factor] for cell in self.cells],
-            names,
-            digits=3,
+            text("factor_per_step"), [[cell.factor] for cell in self.cells], names, digits=3
         )
         yield Paragraph(self._verdict(text))
 
@@ -90,19 +87,9 @@ class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
         remaining = [cell.name for cell in self.cells if not cell.thousandth]
         sentences: list[str] = []
         if vanished:
-            sentences.append(
-                text(
-                    "vanishing_gradients.vanished",
-                    vanished="; ".join(vanished),
-                )
-            )
+            sentences.append(text("vanished", vanished="; ".join(vanished)))
         if remaining:
-            sentences.append(
-                text(
-                    "vanishing_gradients.remaining",
-                    remaining="; ".join(remaining),
-                )
-            )
+            sentences.append(text("remaining", remaining="; ".join(remaining)))
         rnn = next((cell for cell in self.cells if cell.name == "RNN"), None)
         lstm = next((cell for cell in self.cells if cell.name == "LSTM"), None)
         if rnn and lstm:
@@ -111,7 +98,7 @@ class VanishingGradients(LessonResult, title="vanishing_gradients.title"):
             more = lstm.mean[-1] > rnn.mean[-1]
             sentences.append(
                 text(
-                    "vanishing_gradients.lstm_against_rnn",
+                    "lstm_against_rnn",
                     slower=slower,
                     factor=lstm.factor,
                     plain_factor=rnn.factor,

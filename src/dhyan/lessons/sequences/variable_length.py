@@ -51,7 +51,7 @@ class LongSearch:
 
 
 @dataclass(frozen=True)
-class VariableLength(LessonResult, title="variable_length.title"):
+class VariableLength(LessonResult):
     """The effect of padding in each model, a trained model's outputs, and long outputs.
 
     `logit_differences` are, for each model, the largest difference of a logit between a sentence
@@ -83,10 +83,10 @@ class VariableLength(LessonResult, title="variable_length.title"):
     def _padding(self, text: Text) -> Iterator[Block]:
         sizes = ", ".join(str(len(source.split())) for source, _ in self.pairs)
         names = (
-            text("variable_length.column_padded"),
-            text("variable_length.column_padded_further", more=MORE),
+            text("column_padded"),
+            text("column_padded_further", more=MORE),
         )
-        yield text.paragraph("variable_length.padding_difference", sizes=sizes, unit=UNIT)
+        yield text.paragraph("padding_difference", sizes=sizes, unit=UNIT)
         yield table(
             "max |Δ|",
             [[difference / UNIT for difference in row[1:]] for row in self.logit_differences],
@@ -103,23 +103,18 @@ class VariableLength(LessonResult, title="variable_length.title"):
         right = sum(
             output == pair[1] for output, pair in zip(self.outputs, self.pairs, strict=True)
         )
-        yield text.paragraph(
-            "variable_length.outputs_in_batch",
-            end=END,
-            right=right,
-            pairs_count=len(self.pairs),
-        )
+        yield text.paragraph("outputs_in_batch", end=END, right=right, pairs_count=len(self.pairs))
         yield table(
-            text("variable_length.word_counts"),
+            text("word_counts"),
             counts,
             [
                 f"{pair[0]} → {output}"
                 for pair, output in zip(self.pairs, self.outputs, strict=True)
             ],
             (
-                text("variable_length.column_source"),
-                text("variable_length.column_reference"),
-                text("variable_length.column_output"),
+                text("column_source"),
+                text("column_reference"),
+                text("column_output"),
             ),
         )
 
@@ -132,7 +127,7 @@ class VariableLength(LessonResult, title="variable_length.title"):
         )
         cut = [search for search in self.long_searches if not search.finished]
         yield text.paragraph(
-            "variable_length.forced_length",
+            "forced_length",
             size=size,
             complete=complete,
             long_count=len(self.long_searches),
@@ -141,10 +136,7 @@ class VariableLength(LessonResult, title="variable_length.title"):
             single_cut=len(cut) == 1,
         )
         yield table(
-            f"“{self.sentence}”",
-            counts,
-            names,
-            (text("variable_length.column_output"), text("variable_length.column_finished")),
+            f"“{self.sentence}”", counts, names, (text("column_output"), text("column_finished"))
         )
 
 
