@@ -19,7 +19,7 @@ from dhyan.lessons.lesson import LessonResult, Provenance
 
 SNAPSHOT = "snapshot"  # as the `model` of a lesson: the snapshot of a trained one
 DIGITS = 5  # significant digits of every number, more than a figure shows
-PACKAGE = "dhyan.lessons."
+PACKAGE = "dhyan."
 
 R = TypeVar("R", bound=LessonResult)
 
@@ -79,7 +79,7 @@ def _to_json(value: object) -> object:
         content = {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
         return {"dataclass": path, **content}
     raise TypeError(
-        f"a snapshot holds numbers, strings and the lessons' dataclasses, not {type(value)}"
+        f"a snapshot holds numbers, strings and dataclasses of dhyan, not {type(value)}"
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.lessons.probes import ProbeResult, linear_cka
+from dhyan.insight.probes import ProbeResult, linear_cka
 from dhyan.lessons.self_attention.task_specific_vectors import (
     NEGATIVE,
     NEUTRAL,

@@ -10,7 +10,7 @@ from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.probes import (
+from dhyan.insight.probes import (
     ProbeResult,
     between_group_variance,
     logistic,

@@ -11,8 +11,7 @@ from dhyan.config import DecodingOptions
 from dhyan.data.primer import generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.lesson import LessonResult, Provenance
-from dhyan.lessons.probes import (
+from dhyan.insight.probes import (
     FUTURE,
     PAST,
     PRESENT,
@@ -21,6 +20,7 @@ from dhyan.lessons.probes import (
     read_probe_sentences,
     tense_of,
 )
+from dhyan.lessons.lesson import LessonResult, Provenance
 from dhyan.lessons.sequences.rnn_layer_probes import (
     LayerProbes,
     TrainedLayerProbes,

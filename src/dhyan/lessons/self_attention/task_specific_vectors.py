@@ -20,9 +20,7 @@ from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
-from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
-from dhyan.lessons.probes import (
+from dhyan.insight.probes import (
     ProbeResult,
     linear_cka,
     logistic,
@@ -31,6 +29,8 @@ from dhyan.lessons.probes import (
     tense_of,
     transformer_encoder,
 )
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.snapshots import read_snapshot
 from dhyan.lessons.trained_model import knows_every_word
 from dhyan.models.transformer import TransformerEncoder

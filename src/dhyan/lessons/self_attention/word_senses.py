@@ -18,9 +18,7 @@ from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
-from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int
-from dhyan.lessons.probes import (
+from dhyan.insight.probes import (
     NORMAL,
     ProbeResult,
     between_group_variance,
@@ -30,6 +28,8 @@ from dhyan.lessons.probes import (
     transformer_encoder,
     word_vectors,
 )
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import (
     CORE,

@@ -18,9 +18,7 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap
-from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_ints
-from dhyan.lessons.probes import (
+from dhyan.insight.probes import (
     CORE,
     LONGEST,
     SHORTEST,
@@ -28,6 +26,8 @@ from dhyan.lessons.probes import (
     probe_facts,
     read_probe_sentences,
 )
+from dhyan.lessons.catalogue import Text
+from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_ints
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
 from dhyan.lessons.trained_model import load_translator
 from dhyan.models.rnn import RNNEncoder

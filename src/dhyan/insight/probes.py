@@ -17,8 +17,8 @@ from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.lessons.trained_model import knows_every_word
 from dhyan.models.transformer import TransformerEncoder
+from dhyan.special_tokens import UNK
 
 RIDGE = 1.0
 SURE = 2.0  # standard errors between two shares that count as different
@@ -105,7 +105,7 @@ OFTEN = 20  # minimum frequency of a word that is a probe's label
 PRESENT, PAST, FUTURE = range(3)
 FORMS = {"है": PRESENT, "हैं": PRESENT, "हूँ": PRESENT, "हो": PRESENT}
 ENDINGS = (("गा", FUTURE), ("गे", FUTURE), ("गी", FUTURE)) + tuple(
-    (one, PAST) for one in ("ा", "े", "ी", "ीं", "ई")
+    (ending, PAST) for ending in ("ा", "े", "ी", "ीं", "ई")
 )
 
 
@@ -149,8 +149,9 @@ def read_probe_sentences(
         tense, text = tense_of(pair.hindi), pair.english
         if tense is None or text[-1] not in ".?" or text in left_out:
             continue
-        if not known_words_only or knows_every_word(translator, text):
-            selected[text] = pair, translator.encode(text)[:-2], tense, int(text.endswith("?"))
+        token_ids = translator.encode(text)
+        if not known_words_only or UNK not in token_ids:
+            selected[text] = pair, token_ids[:-2], tense, int(text.endswith("?"))
     if known_words_only and len(selected) < FEWEST:
         raise UserError(
             f"model: of {count} sentences of the primer it knows the words of {len(selected)}, and "
