@@ -14,7 +14,7 @@ PAIR = f"/compare?text={quote('We are friends.')}&text2={quote('We see a dog.')}
 
 
 def loaded(page):
-    page.wait_for_selector(".compare:not(.waiting) [role=gridcell]")
+    page.wait_for_selector(".compare:not(.loading) [role=gridcell]")
     return page
 
 
@@ -29,8 +29,8 @@ def values(page, selector):
 
 def test_second_model_defaults_to_another_model(studio):
     page = studio.open("/compare?model=bahdanau")
-    expect(page.locator(".tries button")).to_have_count(2)
-    page.locator(".tries button").first.click()
+    expect(page.locator(".start-examples button")).to_have_count(2)
+    page.locator(".start-examples button").first.click()
     loaded(page)
     expect(page.locator("#second-model")).to_have_value("bottleneck")
 
@@ -58,7 +58,7 @@ def test_different_translations_are_compared_by_source_word(studio):
         page = loaded(
             studio.open(f"/compare?text={quote(sentence)}&model=bottleneck&model2=bahdanau")
         )
-        if len(set(page.locator(".compare-said").all_text_contents())) == 2:
+        if len(set(page.locator(".compare-translation").all_text_contents())) == 2:
             break
     rows = page.locator(".compare-sources tbody tr")
     words = [*sentence.removesuffix(".").split(), ".", "</s>"]

@@ -31,7 +31,7 @@ def download(page, item):
     """Name and bytes of the file that a menu item downloads."""
     page.click("#export")
     with page.expect_download() as event:
-        page.click(f"[data-way={item}]")
+        page.click(f"[data-format={item}]")
     expect(page.locator("#status")).to_contain_text(event.value.suggested_filename)
     return event.value.suggested_filename, event.value.path().read_bytes()
 
@@ -51,14 +51,14 @@ def test_menu_is_operated_by_keyboard_and_returns_focus(page):
     page.keyboard.press("e")
     menu = page.get_by_role("menu")
     assert page.locator("#export").get_attribute("aria-expanded") == "true"
-    focused_item = "document.activeElement.dataset.way"
-    assert page.evaluate(focused_item) == "seen-svg"
+    focused_item = "document.activeElement.dataset.format"
+    assert page.evaluate(focused_item) == "view-svg"
     page.keyboard.press("ArrowDown")
-    assert page.evaluate(focused_item) == "seen-png"
+    assert page.evaluate(focused_item) == "view-png"
     page.keyboard.press("End")
     assert page.evaluate(focused_item) == "page-html"
     page.keyboard.press("ArrowDown")
-    assert page.evaluate(focused_item) == "seen-svg"
+    assert page.evaluate(focused_item) == "view-svg"
     page.keyboard.press("c")
     assert page.evaluate(focused_item) == "data-csv"
     page.keyboard.press("Escape")
@@ -81,7 +81,7 @@ def test_disabled_items_say_why_and_csv_and_file_names_are_escaped(studio):
     items = page.get_by_role("menuitem")
     expect(items).to_have_count(8)
     expect(page.locator("[role=menuitem][aria-disabled=true]")).to_have_count(8)
-    page.click("[data-way=data-json]", force=True)
+    page.click("[data-format=data-json]", force=True)
     expect(page.locator("#status")).to_have_text("Translate a sentence first.")
     table, name = page.evaluate(
         """async () => {
@@ -115,7 +115,7 @@ def test_open_menu_is_accessible_and_fits_a_small_window(studio):
 
 
 def test_svg_is_self_contained_and_png_is_twice_the_size(page):
-    name, content = download(page, "seen-svg")
+    name, content = download(page, "view-svg")
     assert re.fullmatch(r"alpha_transformer_how-are-you_\d{8}\.svg", name)
     root = ElementTree.fromstring(content)
     tags = [element.tag.rpartition("}")[2] for element in root.iter()]
@@ -129,8 +129,8 @@ def test_svg_is_self_contained_and_png_is_twice_the_size(page):
     for element in root.iter():
         assert not {"class", "tabindex", "style"} & set(element.attrib)
         assert not any("http" in value for key, value in element.attrib.items() if "href" in key)
-    box = page.locator("svg.heat-picture").bounding_box()
-    name, content = download(page, "seen-png")
+    box = page.locator("svg.heatmap-svg").bounding_box()
+    name, content = download(page, "view-png")
     picture = Image.open(io.BytesIO(content))
     assert name.endswith(".png")
     assert abs(picture.width - 2 * (box["width"] + 32)) <= 2
@@ -145,7 +145,7 @@ def test_svg_is_self_contained_and_png_is_twice_the_size(page):
 def test_svg_of_a_large_map_contains_its_canvas(studio):
     page = studio.open("/translate?unit=token&model=transformer&text=" + quote("how are you " * 24))
     page.wait_for_selector("canvas")
-    root = ElementTree.fromstring(download(page, "seen-svg")[1])
+    root = ElementTree.fromstring(download(page, "view-svg")[1])
     [image] = [element for element in root.iter() if element.tag.endswith("}image")]
     assert image.get("href").startswith("data:image/png;base64,")
 
@@ -190,14 +190,14 @@ def test_standalone_page_shows_the_same_and_names_what_needs_a_server(page, file
     assert weights(file) == weights(page)
     assert file.locator("#sentence").input_value() == SENTENCE
     assert not file.locator("#sentence").is_editable()
-    assert file.locator("#rail a").all_inner_texts() == ["Translate", "Heads"]
-    for hidden in ("#model", "#beam", ".examples", "#copy-link", ".ask button"):
+    assert file.locator("#navigation a").all_inner_texts() == ["Translate", "Heads"]
+    for hidden in ("#model", "#beam", ".examples", "#copy-link", ".sentence-form button"):
         assert not file.locator(hidden).is_visible()
-    assert download(file, "seen-png")[1].startswith(b"\x89PNG")
-    assert b"data:font/woff" in download(file, "seen-svg")[1]
+    assert download(file, "view-png")[1].startswith(b"\x89PNG")
+    assert b"data:font/woff" in download(file, "view-svg")[1]
     file.click("#export")
     expect(file.locator("[role=menuitem][aria-disabled=true]")).to_have_count(4)
-    file.click("[data-way=page-html]", force=True)
+    file.click("[data-format=page-html]", force=True)
     expect(file.locator("#status")).to_contain_text("dhyan studio")
     file.keyboard.press("Escape")
     file.keyboard.press("g")
@@ -205,7 +205,7 @@ def test_standalone_page_shows_the_same_and_names_what_needs_a_server(page, file
     expect(file.locator("#status")).to_contain_text("saved trace")
     file.get_by_role("link", name="Heads").click()
     file.wait_for_selector(".heads [role=gridcell]")
-    file.click("#ui")
+    file.click("#language")
     file.wait_for_selector("html[lang=hi]")
     assert "#/heads?" in current_url(file)
     before = file.locator("main").aria_snapshot()

@@ -117,7 +117,6 @@ def test_devanagari_is_shaped_with_the_served_font(studio):
           const made = document.createElement("span");
           made.textContent = text;
           made.lang = "hi";
-          made.className = "said";
           document.querySelector("main").append(made);
           const wide = made.getBoundingClientRect().width;
           made.remove();

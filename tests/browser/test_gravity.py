@@ -9,8 +9,8 @@ from tests.browser.conftest import current_url
 
 
 def test_bank_moves_as_in_the_lecture_notes(studio):
-    page = studio.open("/gravity?gravity_weights=drawn")
-    summary = page.locator(".gravity-told .live").inner_text()
+    page = studio.open("/gravity?gravity_weights=fixed")
+    summary = page.locator(".gravity-summary .live").inner_text()
     assert "from [9, 3] to [7.6, 3.8]" in summary
     assert "from 8.06 to 6.45" in summary
 
@@ -28,7 +28,7 @@ def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):
     assert again.locator("[data-id=bank]").get_attribute("aria-label") == label
     page.click("text=Reset the words")
     assert bank.get_attribute("aria-label").startswith("bank at 9.0, 3.0;")
-    box = page.locator("[data-id=bank] .plane-spot").bounding_box()
+    box = page.locator("[data-id=bank] .plot-marker").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
@@ -42,14 +42,14 @@ def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):
 
 def test_many_layers_collapse_the_points(studio):
     page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8")
-    assert "nearly the same point" in page.locator(".gravity-told .live").inner_text()
+    assert "nearly the same point" in page.locator(".gravity-summary .live").inner_text()
     page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1")
-    assert "nearly the same point" not in page.locator(".gravity-told .live").inner_text()
+    assert "nearly the same point" not in page.locator(".gravity-summary .live").inner_text()
 
 
 def test_model_plane_is_labelled_as_a_projection(studio, models):
     page = studio.open("/gravity?gravity_mode=model&model=transformer&gravity_layers=2")
-    page.wait_for_selector(".plane-trail")
+    page.wait_for_selector(".plot-trail")
     caption = page.locator("figcaption").inner_text()
     width = load(models[3], device="cpu").model.encoder.token_embedding.weight.shape[1]
     assert caption.startswith(f"A projection: of {width} dimensions")
@@ -57,4 +57,4 @@ def test_model_plane_is_labelled_as_a_projection(studio, models):
     assert Axe().run(page, context="#view").violations_count == 0
     page.select_option("#model", "bahdanau")
     page.wait_for_selector("text=This encoder is recurrent")
-    assert page.locator(".plane").count() == 2
+    assert page.locator(".plot").count() == 2

@@ -37,14 +37,14 @@ def test_arrows_and_enter_enlarge_a_head_and_the_url_keeps_it(studio):
     assert "layer=1&head=2" in current_url(page)
     trace = page.request.post(f"{studio.address}/api/translate", data=QUESTION).json()
     rows, columns = (len(trace[side]["words"]) for side in ("target", "source"))
-    assert page.locator(".heads-large [role=gridcell]").count() == rows * columns
+    assert page.locator(".heads-enlarged [role=gridcell]").count() == rows * columns
     page.reload()
     page.wait_for_selector(f"{TILES}[aria-pressed=true]")
     assert page.locator(".heads-title").text_content() == "layer 1 · head 2"
 
 
 def test_heads_are_sorted_by_importance(studio):
-    page = studio.open(f"/heads?{QUERY}&role=cross&order=missed")
+    page = studio.open(f"/heads?{QUERY}&role=cross&order=importance")
     page.wait_for_selector(f"{TILES}[aria-label*='importance']")
     values = [importance(tile) for tile in page.locator(f"{TILES}:not(.summary)").all()]
     assert len(values) == 4
@@ -53,7 +53,7 @@ def test_heads_are_sorted_by_importance(studio):
 
 def test_ablation_shows_both_translations(studio):
     page = studio.open(f"/heads?{QUERY}&role=cross&layer=2&head=1&language=hi")
-    page.locator("#heads-off").click()
+    page.locator("#ablate-head").click()
     page.wait_for_selector(".heads-diff")
     answer = page.request.post(
         f"{studio.address}/api/heads/ablation",
@@ -71,7 +71,7 @@ def test_recurrent_model_has_one_tile_and_a_link(studio):
     page = studio.open(f"/heads?{QUERY.replace('transformer', 'bahdanau')}&role=encoder_self")
     page.wait_for_selector(TILES)
     assert page.locator(TILES).count() == 1
-    assert page.locator("#heads-off").count() == 0
+    assert page.locator("#ablate-head").count() == 0
     page.get_by_text("Use transformer").click()
     page.wait_for_selector(f"{TILES}.summary")
     assert "model=transformer" in current_url(page)

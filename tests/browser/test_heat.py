@@ -10,20 +10,21 @@ def draw(page, **heat):
     """Draw a map in an empty page; its callbacks are recorded in `calls`."""
     page.evaluate(
         """async (options) => {
-          const { draw } = await import("/static/js/heatmap.js");
+          const { drawHeatmap } = await import("/static/js/heatmap.js");
           globalThis.calls = [];
           const record = (kind) => (...args) => calls.push([kind, ...args]);
           const began = performance.now();
-          globalThis.map = draw({ label: "a map", widest: 700, ...options,
-            says: (row, column, value) => `${row} ${column} ${value}`,
-            focus: record("focus"), hover: record("hover"), open: record("open"), pin: record("pin") });
+          globalThis.map = drawHeatmap({ label: "a map", maxWidth: 700, ...options,
+            describe: (row, column, value) => `${row} ${column} ${value}`,
+            onFocus: record("focus"), onHover: record("hover"),
+            onOpen: record("open"), onPin: record("pin") });
           document.querySelector("#view").replaceChildren(map);
           map.getBoundingClientRect();
           globalThis.spent = performance.now() - began;
         }""",
         heat,
     )
-    return page.locator(".heat")
+    return page.locator(".heatmap")
 
 
 def drawing_time(page, size):
@@ -73,11 +74,11 @@ def test_masked_cells_are_hatched_and_labels_of_a_large_map_are_sticky(studio):
     page = studio.open("/translate")
     hidden = [[column > row for column in range(4)] for row in range(4)]
     box = draw(page, **square(4), hidden=hidden)
-    assert box.locator("rect.tile[fill^='url']").count() == 6
+    assert box.locator("rect.cell-rect[fill^='url']").count() == 6
     assert box.locator(".digits", has_text="−∞").count() == 6
     assert any(drawing_time(page, 128) < 1000 for _ in range(10))  # once without interruption
-    assert page.locator(".heat canvas").count() == 1
-    draw(page, **square(100), least=12)
+    assert page.locator(".heatmap canvas").count() == 1
+    draw(page, **square(100), minCellWidth=12)
     page.evaluate("map.scrollTo(300, 300)")
     page.wait_for_function(
         """() => {

@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.conftest import current_url
 
-SMALL = "each=2"
+SMALL = "per_bucket=2"
 
 
 def measured(studio, query=SMALL, **options):
@@ -42,7 +42,7 @@ def test_every_model_has_a_line_a_row_and_the_servers_scores(studio, models):
 
 def test_bucket_shows_sentences_that_open_in_translate(studio):
     page = measured(studio)
-    page.locator(".length-results .chart-here").first.focus()
+    page.locator(".length-results .chart-cursor").first.focus()
     page.keyboard.press("End")
     page.keyboard.press("Enter")
     assert "bucket=7" in current_url(page)
@@ -71,7 +71,7 @@ def test_link_reproduces_the_bucket_and_it_is_accessible(studio):
 def test_measurement_stops_and_resumes(studio):
     page = studio.open(f"/scale?{SMALL}")
     page.route("**/api/length", lambda route: None)  # never answered
-    page.locator("#rail a[href^='/length']").click()
+    page.locator("#navigation a[href^='/length']").click()
     button = page.locator(".length-run")
     button.click()
     table = page.locator(".length-table")

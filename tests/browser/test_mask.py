@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import current_url
 
 QUERY = "text=The+bank+of+the+river+is+far.&model=transformer"
-PAST = ".mask-past [data-value]"
+PAST = ".mask-before [data-value]"
 
 
 def values(page, selector=PAST):
@@ -22,7 +22,7 @@ def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
     assert values(page) == [0.0, 0.0, 0.0]
     assert page.locator(f"{PAST} .number").all_inner_texts() == ["0.0"] * 3
     page.get_by_role("radio", name="mask removed").click()
-    page.wait_for_selector(".mask-verdict.leaks")
+    page.wait_for_selector(".mask-verdict.leak")
     assert len(values(page)) == 3
     assert all(value > 0 for value in values(page))
     assert "masked=0" in current_url(page)
@@ -38,14 +38,14 @@ def test_unknown_word_gets_suggestions(studio):
     page.locator("#mask-word").fill("qqq")
     page.keyboard.press("Enter")
     page.wait_for_selector("#mask-word[aria-invalid=true]")
-    assert "“qqq”" in page.locator("#mask-problem").inner_text()
+    assert "“qqq”" in page.locator("#mask-error").inner_text()
     assert page.locator(PAST).count() == 0
-    offered = page.locator(".mask-offered button").first
+    offered = page.locator(".mask-suggestions button").first
     word = offered.inner_text()
     offered.click()
     page.wait_for_selector(PAST)
     assert page.locator(".mask-table ins").inner_text() == word
-    assert page.locator("#mask-problem").inner_text() == ""
+    assert page.locator("#mask-error").inner_text() == ""
 
 
 def test_recurrent_decoder_has_no_mask_and_no_leak(studio):

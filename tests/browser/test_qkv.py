@@ -101,7 +101,7 @@ def test_words_and_widths_can_be_changed(studio):
     page.get_by_role("button", name="dv: one less").click()
     assert page.locator("[data-stage='3'] [role=grid] td[data-row]").count() == 9
     assert page.locator("[data-stage='7'] [role=grid] td[data-row]").count() == 3
-    assert page.locator("[data-stage='4'] .sign").inner_text() == "÷ √3 ="
+    assert page.locator("[data-stage='4'] .operator").inner_text() == "÷ √3 ="
     assert page.locator("[data-stage='7'] [role=grid] th").all_inner_texts()[-1] == "नदी"
     page.get_by_role("button", name="Remove money").click()
     assert page.locator("[data-stage='3'] [role=grid] td[data-row]").count() == 4
@@ -113,10 +113,10 @@ def test_server_computes_the_same(studio):
     page.click("[data-switch=o]")
     page.click("[data-switch=causal]")
     page.click("button.check")
-    page.wait_for_selector(".verdict .badge.same")
-    gaps = re.findall(r"at most (nothing|[\d.]+e−\d+)", page.locator(".verdict").inner_text())
+    page.wait_for_selector(".check-result .badge.match")
+    gaps = re.findall(r"at most (0|[\d.]+e−\d+)", page.locator(".check-result").inner_text())
     assert len(gaps) == 2
-    assert all(gap == "nothing" or int(gap.split("−")[1]) >= 12 for gap in gaps)
+    assert all(gap == "0" or int(gap.split("−")[1]) >= 12 for gap in gaps)
 
 
 def test_invalid_toy_is_corrected_and_reported(studio):
@@ -133,7 +133,7 @@ def test_trained_head_agrees_at_every_stage(studio, kind):
     assert len(badges) == 8
     for words in badges:
         assert re.search(r"agrees with the model to (\d\.\de−[6-9]|the last bit)", words), words
-    assert page.locator(".badge.other").count() == 0
+    assert page.locator(".badge.mismatch").count() == 0
     hidden = page.locator("[data-stage='6'] table").count()
     assert bool(hidden) == (kind == "decoder_self")
 
@@ -146,7 +146,7 @@ def test_cells_open_their_sum_and_map_rows_select_the_query(studio):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     dialog = page.locator("dialog.sum")
-    assert dialog.locator(".badge.same").count() == 1
+    assert dialog.locator(".badge.match").count() == 1
     width = int(page.locator("[data-stage='4'] .matrix-name").first.inner_text().split("×")[1])
     assert dialog.locator("tbody tr").count() == width
     report = Axe().run(page, context="dialog")

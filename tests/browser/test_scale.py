@@ -47,7 +47,7 @@ def test_raw_softmax_saturates_at_width_64_and_scaled_does_not(studio):
       return performance.now() - began;
     }"""
     assert any(width.evaluate(redraw) < 250 for _ in range(10))  # 15 without interruption
-    page.locator(".scale-part").first.locator(".chart-here").focus()
+    page.locator(".scale-part").first.locator(".chart-cursor").focus()
     page.keyboard.press("End")
     assert "1024" in page.locator(".scale-part .chart-line").first.inner_text()
     page.keyboard.press("Home")

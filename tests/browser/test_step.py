@@ -14,7 +14,7 @@ HERE = f"/step?text=the+man+is+tall&prefix={PREFIX}&target=1&source=2"
 RECOMPUTE = """async (response) => {
   const { unpackSteps, recomputeStep } = await import("/static/js/views/step/recompute.js");
   const operands = unpackSteps(response);
-  return operands.queries.map((_, step) => recomputeStep(operands, step).most);
+  return operands.queries.map((_, step) => recomputeStep(operands, step).maxDifference);
 }"""
 ROWS = {
     "bahdanau": ["s", "Ws", "h", "Uh", "sum", "tanh", "e", "exp", "alpha", "ah", "c"],
@@ -55,13 +55,13 @@ def test_rows_go_from_state_to_context_and_cells_open_their_arithmetic(studio, m
     )
     assert sum(shares) == pytest.approx(1, abs=1e-6)
     assert "agrees with the model to" in page.locator(".step-check").inner_text()
-    assert page.locator(".flow-check.other").count() == 0
+    assert page.locator(".flow-check.mismatch").count() == 0
     for row in ROWS[model]:
         page.locator(f".row-{row} [data-word='1'], .row-{row} .strip-cell").first.click()
         dialog = page.locator("dialog.sum")
         assert dialog.locator("h2").inner_text()
         if row not in ("s", "h"):
-            assert dialog.locator(".badge.same").count() == 1, row
+            assert dialog.locator(".badge.match").count() == 1, row
             assert dialog.locator("tbody tr").count() >= 1, row
         page.keyboard.press("Escape")
         dialog.wait_for(state="detached")
@@ -73,7 +73,7 @@ def test_dialog_selects_another_element_of_the_vector(studio):
     page.keyboard.press("Tab")
     page.locator("dialog .strip-cell").nth(3).click()
     assert "number 4 of" in page.locator("dialog h2").inner_text()
-    assert page.locator("dialog .badge.same").count() == 1
+    assert page.locator("dialog .badge.match").count() == 1
     report = Axe().run(page, context="dialog")
     assert report.violations_count == 0, report.generate_report()
 
@@ -82,7 +82,7 @@ def test_keyboard_moves_and_nothing_plays_by_itself(studio):
     page = open_step(studio, f"{HERE}&model=bahdanau")
     page.keyboard.press(".")
     assert "target=2" in current_url(page)
-    second = page.locator(".step-said button:nth-child(2)[aria-current]")
+    second = page.locator(".step-tokens button:nth-child(2)[aria-current]")
     second.wait_for()
     page.keyboard.press(",")
     page.locator(".row-alpha [data-word='1']").focus()
@@ -104,7 +104,7 @@ def test_keyboard_moves_and_nothing_plays_by_itself(studio):
 
 def test_step_is_clamped_to_the_last(studio):
     page = open_step(studio, "/step?text=the+man+is+tall&target=500&model=luong")
-    assert page.locator(".step-said button").last.get_attribute("aria-current") == "step"
+    assert page.locator(".step-tokens button").last.get_attribute("aria-current") == "step"
 
 
 def test_unsupported_models_link_to_supported_ones(studio):

@@ -14,7 +14,7 @@ BEFORE = STEPS - ALL["training.save_every"]  # the last checkpoint but one of th
 
 def test_curves_and_checkpoints_of_a_run(studio):
     page = studio.open("/train?run=bahdanau")
-    page.wait_for_selector(".train-probe .heat")
+    page.wait_for_selector(".train-probe .heatmap")
     assert page.locator(".train-curve:visible h2").first.inner_text() == "Loss"
     frames = page.locator(".frame")
     steps = [int(frame.get_attribute("data-step")) for frame in frames.all()]
@@ -51,5 +51,5 @@ def test_toy_training_is_cancelled_or_finished_and_opened(studio, monkeypatch):
     page.wait_for_selector(".frame:nth-child(5)[aria-label*='largest weight']")
     assert page.locator(".train-probe [role=row]").count() == len("namaste") + 1
     page.click("text=Open it in Translate")
-    page.wait_for_selector("#view .heat")
+    page.wait_for_selector("#view .heatmap")
     assert page.locator("#model").input_value().startswith("copy-")

@@ -36,13 +36,13 @@ def query(page):
 
 
 def loaded(page):
-    page.wait_for_selector(".translate:not(.waiting) .board")
+    page.wait_for_selector(".translate:not(.loading) .map-layout")
     return page
 
 
 def test_map_shows_the_weights_of_the_model(studio):
     page = studio.open("/translate?model=bahdanau")
-    expect(page.locator(".tries button")).to_have_count(3)
+    expect(page.locator(".start-examples button")).to_have_count(3)
     page.keyboard.press("/")
     page.keyboard.type(SENTENCE)
     page.keyboard.press("Enter")
@@ -54,7 +54,7 @@ def test_map_shows_the_weights_of_the_model(studio):
     )
     assert labels == [f"{value:.3f}" for line in expected for value in line]
     assert page.locator(".pair-target .pair-word").count() == len(expected)
-    assert set(page.locator(".foot").all_text_contents()) >= {"1.000", "Σ"}
+    assert set(page.locator(".row-statistic").all_text_contents()) >= {"1.000", "Σ"}
     expect(page.locator(".live")).not_to_be_empty()
 
 
@@ -62,11 +62,11 @@ def test_hover_does_not_select_and_keyboard_does(studio):
     page = loaded(studio.open(PATH))
     before = current_url(page)
     page.locator(".cell[data-row='1'][data-column='2']").hover()
-    expect(page.locator(".pair-target .pair-word.here")).to_have_text(PREFIX.split()[1])
+    expect(page.locator(".pair-target .pair-word.selected")).to_have_text(PREFIX.split()[1])
     assert page.locator(".pair-lines path").count() >= 1
     assert current_url(page) == before
     page.locator(".pair-source .pair-word").nth(2).hover()
-    expect(page.locator(".pair-source .pair-word.here")).to_have_text("you")
+    expect(page.locator(".pair-source .pair-word.selected")).to_have_text("you")
     assert current_url(page) == before
     page.locator("[role=gridcell][tabindex='0']").focus()
     page.keyboard.press("Control+Home")
@@ -85,8 +85,8 @@ def test_hover_does_not_select_and_keyboard_does(studio):
 def test_forced_prefix_and_undo(studio):
     page = loaded(studio.open("/translate?text=the+dog&model=bahdanau"))
     own = [token["text"] for token in trace(page, text="the dog", prefix="")["target"]["tokens"]]
-    choice = page.locator("button.chance").first
-    word = choice.locator(".chance-word").text_content()
+    choice = page.locator("button.top-token").first
+    word = choice.locator(".token-text").text_content()
     choice.click()
     expect(page.locator(".forced-notice")).to_be_visible()
     expect(page.locator(".pair-target .pair-text").first).to_have_text(word)
@@ -105,9 +105,9 @@ def test_ribbon_widths_are_weights_and_ribbons_have_keyboard_navigation(studio):
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     page.locator(".ribbon-word[data-side=row]").first.focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".ribbon-word:focus")).to_have_attribute("data-at", "1")
+    expect(page.locator(".ribbon-word:focus")).to_have_attribute("data-index", "1")
     assert query(page)["target"] == "2"
-    strong = page.locator(".ribbon.here").evaluate_all(
+    strong = page.locator(".ribbon.selected").evaluate_all(
         "(cells) => cells.map((cell) => cell.dataset.row)"
     )
     assert set(strong) == {"1"}
@@ -146,7 +146,7 @@ def test_head_selection_and_labelled_averages(studio):
 
 def test_bottleneck_model_shows_one_vector(studio):
     page = loaded(studio.open(PATH.replace("bahdanau", "bottleneck")))
-    expect(page.locator(".bottle")).to_contain_text("one vector for the whole sentence")
+    expect(page.locator(".bottleneck")).to_contain_text("one vector for the whole sentence")
     full = page.locator("[role=gridcell]").evaluate_all(
         "(cells) => cells.filter((cell) => cell.dataset.value > 0.999)"
         ".map((cell) => cell.dataset.column)"
@@ -158,8 +158,8 @@ def test_bottleneck_model_shows_one_vector(studio):
 def test_long_sentence_is_drawn_and_too_long_is_refused(studio):
     words = ["a"] * 129
     page = loaded(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau"))
-    expect(page.locator("canvas.heat-canvas")).to_be_visible()
-    page.locator(".heat-live").focus()
+    expect(page.locator("canvas.heatmap-canvas")).to_be_visible()
+    page.locator(".heatmap-cursor").focus()
     page.keyboard.press("End")
     assert query(page)["source"] == "129"  # with the end of the sentence
     page = studio.open(f"/translate?text={'+'.join(words)}&model=bahdanau", wait=False)

@@ -27,8 +27,8 @@ def begin(running, text, path="/v1/translate", **options):
     body = json.dumps({"text": text, **options}).encode()
     connection = running.connect()
     head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{running.port}\r\n"
-    kind = f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    connection.sendall((head + kind).encode() + body)
+    extra_headers = f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    connection.sendall((head + extra_headers).encode() + body)
     return connection
 
 

@@ -138,8 +138,8 @@ def test_a_trickle_does_not_extend_the_deadline(hasty):
 
 
 def test_a_timeout_has_the_error_body(hasty):
-    kind = "content-type: application/json\r\ncontent-length: 10\r\n\r\n"
-    response = hasty.send_raw(head(hasty.port, kind).encode())
+    extra_headers = "content-type: application/json\r\ncontent-length: 10\r\n\r\n"
+    response = hasty.send_raw(head(hasty.port, extra_headers).encode())
     assert response.startswith(b"HTTP/1.1 408 ")
     assert b'"request_timeout"' in response
     refused = hasty.send_raw(head(hasty.port, "content-length: 10\r\n\r\n").encode())
@@ -149,13 +149,13 @@ def test_a_timeout_has_the_error_body(hasty):
 
 def test_a_connection_is_kept_alive_for_a_while(server, hasty):
     body = json.dumps({"text": "a"}).encode()
-    kind = f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    extra_headers = f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     with closing(server.connect()) as connection:
         for _ in range(3):
-            connection.sendall(head(server.port, kind).encode() + body)
+            connection.sendall(head(server.port, extra_headers).encode() + body)
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
     with closing(hasty.connect()) as connection:
-        connection.sendall(head(hasty.port, kind).encode() + body)
+        connection.sendall(head(hasty.port, extra_headers).encode() + body)
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
         assert is_closed(connection, 60)
 
@@ -187,10 +187,10 @@ def push(connection, chunk, total):
     ids=["1 GiB", "endless", "endless small", "10⁶ headers", "a long header", "a long number"],
 )
 def test_an_oversized_request_is_refused_while_it_arrives(server, extra, chunk, statuses):
-    kind = "content-type: application/json\r\n"
+    extra_headers = "content-type: application/json\r\n"
     before = peak_megabytes(server.process, reset=True)
     with closing(server.connect()) as connection:
-        connection.sendall(head(server.port, kind + extra).encode())
+        connection.sendall(head(server.port, extra_headers + extra).encode())
         sent, response = push(connection, chunk, GIB)
     assert response.split(b" ", 2)[1] in statuses
     assert sent < 64 * 2**20
@@ -199,9 +199,9 @@ def test_an_oversized_request_is_refused_while_it_arrives(server, extra, chunk, 
 
 
 def test_a_client_that_stops_sending_reads_the_error(server):
-    kind = f"content-type: application/json\r\ncontent-length: {GIB}\r\n\r\n"
+    extra_headers = f"content-type: application/json\r\ncontent-length: {GIB}\r\n\r\n"
     with closing(server.connect()) as connection:
-        connection.sendall(head(server.port, kind).encode() + b"x" * 100_000)
+        connection.sendall(head(server.port, extra_headers).encode() + b"x" * 100_000)
         connection.settimeout(60)
         assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
 

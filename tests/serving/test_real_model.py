@@ -34,17 +34,17 @@ def trained(tmp_path_factory):
     """Trains a tiny model of a family that has learnt to end its sentences; each once."""
 
     @cache
-    def made(family):
-        place = tmp_path_factory.mktemp(family)
-        recipe = tiny_recipe(family, *write_corpus(place), **{
+    def train_model(family):
+        root = tmp_path_factory.mktemp(family)
+        recipe = tiny_recipe(family, *write_corpus(root), **{
             "training.steps": 20, "training.validate_every": 20, "training.save_every": 20,
             "training.report_every": 20, "training.learning_rate": 1e-2, "decoding.max_length": 20,
         })  # fmt: skip
-        for _ in train(recipe, place / "run", threads=1):
+        for _ in train(recipe, root / "run", threads=1):
             pass
-        return place / "run"
+        return root / "run"
 
-    return made
+    return train_model
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def folder(trained):
 
 
 @contextmanager
-def serve_model(folder, place):
+def serve_model(folder, directory):
     """A model behind `dhyan serve`."""
-    words = command("serve", folder, "--port", "0", "--threads", "1", "--device", "cpu")
-    with running_server(place, arguments=words, ready=False) as running:
+    arguments = command("serve", folder, "--port", "0", "--threads", "1", "--device", "cpu")
+    with running_server(directory, arguments=arguments, ready=False) as running:
         running.wait_until_ready()
         yield running
 
@@ -211,13 +211,13 @@ def test_no_text_breaks_the_model(real):
 
 def scripts():
     """Sentences in every script of which Unicode names five letters or more."""
-    letters = defaultdict(list)
+    characters = defaultdict(list)
     for code in range(0x110000):
-        letter = chr(code)
-        if category(letter) in ("Lu", "Ll", "Lo"):
-            letters[name(letter, "?").split()[0]].append(letter)
+        character = chr(code)
+        if category(character) in ("Lu", "Ll", "Lo"):
+            characters[name(character, "?").split()[0]].append(character)
     rng = random.Random(1)
-    for alphabet in letters.values():
+    for alphabet in characters.values():
         if len(alphabet) >= 5:
             yield " ".join("".join(rng.choices(alphabet, k=4)) for _ in range(3))
 
@@ -259,14 +259,14 @@ def test_a_killed_worker_is_replaced(real):
     assert real.metrics()["dhyan_worker_starts"] == starts + 1
 
 
-def damaged(folder, place):
-    """A copy of a model with one flipped bit, the path of its weights, and their right bytes."""
-    copy = place / "run"
+def damaged(folder, directory):
+    """A copy of a model with one flipped bit, the path of its weights, and their original bytes."""
+    copy = directory / "run"
     shutil.copytree(folder, copy)
     weights = next(copy.glob("step-*/model.safetensors"))
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    return copy, weights, whole
+    original = weights.read_bytes()
+    weights.write_bytes(original[:-1] + bytes([original[-1] ^ 1]))
+    return copy, weights, original
 
 
 def test_a_damaged_model_is_not_loaded(folder, tmp_path):
@@ -277,7 +277,7 @@ def test_a_damaged_model_is_not_loaded(folder, tmp_path):
 
 @pytest.mark.soak
 def test_readyz_fails_while_the_weights_are_damaged(folder, tmp_path):
-    copy, weights, whole = damaged(folder, tmp_path)
+    copy, weights, original = damaged(folder, tmp_path)
     load = {"folder": str(copy), "device": "cpu", "threads": 1}
     command_line = [sys.executable, "-m", "dhyan.serving.worker"]
     options = {"command": command_line, "load": load, "settings": {"restart_delay": 0.1}}
@@ -286,6 +286,6 @@ def test_readyz_fails_while_the_weights_are_damaged(folder, tmp_path):
         assert running.request("GET", "/livez")[0] == 200
         status, body = running.translate("one")
         assert (status, body["error"]["code"]) == (503, "model_not_ready")
-        weights.write_bytes(whole)
+        weights.write_bytes(original)
         running.wait_until_ready()
         assert running.translate("one")[0] == 200

@@ -234,8 +234,13 @@ def test_mutated_bodies_get_200_or_400(server, count):
 
 
 def test_a_body_of_another_content_type_is_refused(server):
-    for kind in ("text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data"):
-        headers = {"content-type": kind}
+    for content_type in (
+        "text/plain",
+        "",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+    ):
+        headers = {"content-type": content_type}
         response = server.request("POST", "/v1/translate", b'{"text": "a"}', headers)
         assert response[0] == 415
         assert error_of(response[2])["code"] == "unsupported_media_type"

@@ -50,18 +50,18 @@ def test_no_text_and_no_key_is_in_metrics_or_log(tmp_path, tries):
 def test_the_metrics_are_valid_exposition(server):
     server.translate("a")
     page = server.request("GET", "/metrics")[2].decode()
-    kinds = {}
+    metric_types = {}
     for line in page.splitlines():
         if line.startswith("# TYPE "):
-            _, _, name, kind = line.split(" ")
-            assert kinds.setdefault(name, kind) == kind
+            _, _, name, metric_type = line.split(" ")
+            assert metric_types.setdefault(name, metric_type) == metric_type
         elif line and not line.startswith("#"):
             name = line.partition("{")[0].partition(" ")[0]
             owner = name
             for ending in ("_bucket", "_sum", "_count"):
-                if kinds.get(name.removesuffix(ending)) == "histogram":
+                if metric_types.get(name.removesuffix(ending)) == "histogram":
                     owner = name.removesuffix(ending)
-            assert owner in kinds, line
+            assert owner in metric_types, line
             float(line.rpartition(" ")[2])
-    assert set(kinds.values()) == {"counter", "gauge", "histogram"}
+    assert set(metric_types.values()) == {"counter", "gauge", "histogram"}
     assert json.dumps(page).isascii()

@@ -1,4 +1,4 @@
-"""`dhyan studio` as a stranger starts it: in a process of its own, until Ctrl-C."""
+"""`dhyan studio` in a process of its own, until Ctrl-C."""
 
 import re
 import signal
@@ -24,9 +24,9 @@ def running(*words, cwd, python=real_python, **more):
     )  # fmt: skip
     try:
         line = process.stdout.readline()
-        found = re.fullmatch(r"Studio: (http://127\.0\.0\.1:\d+/) \(Ctrl-C to stop\)\n", line)
-        assert found, line + process.stderr.read()
-        yield process, found[1]
+        match = re.fullmatch(r"Studio: (http://127\.0\.0\.1:\d+/) \(Ctrl-C to stop\)\n", line)
+        assert match, line + process.stderr.read()
+        yield process, match[1]
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)

@@ -53,17 +53,17 @@ def train_small(root):
 def write_small(folder):
     """The texts, as settings of a recipe."""
     folder.mkdir(parents=True, exist_ok=True)
-    own = [pair for line in note_sentences() for pair in line]
-    twins = islice(generate_sentences("train", max_words=8, core_share=0.15), OTHERS)
-    pairs = own + [(twin.english, twin.hindi) for twin in twins]
-    found = {}
-    for key, side, chosen in (
+    notes = [pair for line in note_sentences() for pair in line]
+    primer = islice(generate_sentences("train", max_words=8, core_share=0.15), OTHERS)
+    pairs = notes + [(pair.english, pair.hindi) for pair in primer]
+    settings = {}
+    for key, side, side_pairs in (
         ("source", 0, pairs), ("target", 1, pairs),
         ("valid_source", 0, pairs[-8:]), ("valid_target", 1, pairs[-8:]),
     ):  # fmt: skip
-        found[f"data.{key}"] = str(folder / key)
-        (folder / key).write_text("".join(f"{pair[side]}\n" for pair in chosen))
-    return found
+        settings[f"data.{key}"] = str(folder / key)
+        (folder / key).write_text("".join(f"{pair[side]}\n" for pair in side_pairs))
+    return settings
 
 
 @pytest.fixture(scope="session")

@@ -29,16 +29,16 @@ EXAMPLES = (demo_models.DEMO_RECIPES / ".." / "static" / "js" / "example_sentenc
 
 
 def test_sentences_of_the_notes_are_in_corpus_and_examples():
-    own = {line[0][0] for line in note_sentences()}
-    shown = set(re.findall(r'^  \["([^"]+)"', EXAMPLES.read_text(), re.MULTILINE))
-    wanted = {
+    corpus = {line[0][0] for line in note_sentences()}
+    examples = set(re.findall(r'^  \["([^"]+)"', EXAMPLES.read_text(), re.MULTILINE))
+    required = {
         "Think about it.", "Come in.", "Turn off the lights.", "How are you?", "We are friends.",
         "I like eating pizza.", "The chicken is ready to eat.", "Nice to meet you.",
         "The man saw the astronomer with a telescope.", "A transformer lowers the voltage.",
         "Apple launched a new phone while I was eating an orange.",
     }  # fmt: skip
-    assert wanted <= own
-    assert wanted <= shown
+    assert required <= corpus
+    assert required <= examples
 
 
 def test_a_template_gives_all_combinations_of_its_words():
@@ -49,8 +49,8 @@ def test_a_template_gives_all_combinations_of_its_words():
 
 def test_informal_sentences_lack_capitals_and_full_stops():
     rng = random.Random(0)
-    ways = {informal("The river is far.", "नदी दूर है।", rng, 1.0) for _ in range(50)}
-    assert ways == {("the river is far.", "नदी दूर है।"), ("the river is far", "नदी दूर है")}
+    variants = {informal("The river is far.", "नदी दूर है।", rng, 1.0) for _ in range(50)}
+    assert variants == {("the river is far.", "नदी दूर है।"), ("the river is far", "नदी दूर है")}
     assert informal("Sita came.", "सीता आई।", rng, 0.0) == ("Sita came.", "सीता आई।")
     assert all(informal("Sita came.", "सीता आई।", rng, 1.0)[0].startswith("Sita") for _ in range(9))
 
@@ -147,15 +147,15 @@ def test_an_unwritable_cache_is_reported(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("arguments", "message"),
     [
         (["nowhere"], "nowhere: no such model folder"),
         (["--port", "99999"], "65535"),
         (["--trace", "none.json"], "none.json"),
     ],
 )
-def test_an_impossible_command_is_one_line_of_error(tmp_path, words, found):
-    done = dhyan("studio", *words, "--no-browser", cwd=tmp_path)
-    assert done.returncode == 2
-    assert found in done.stderr.decode()
-    assert done.stderr.decode().count("\n") == 1
+def test_an_invalid_argument_is_one_line_of_error(tmp_path, arguments, message):
+    result = dhyan("studio", *arguments, "--no-browser", cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr.decode()
+    assert result.stderr.decode().count("\n") == 1

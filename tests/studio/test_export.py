@@ -21,23 +21,23 @@ def body(model="bahdanau", **more):
     return {"text": SENTENCE, "model": model, **more}
 
 
-@pytest.mark.parametrize("kind", MAGIC)
-def test_a_figure_equals_the_command_lines_byte_for_byte(client, models, kind, tmp_path):
+@pytest.mark.parametrize("suffix", MAGIC)
+def test_a_figure_equals_the_command_lines_byte_for_byte(client, models, suffix, tmp_path):
     maps = cross_maps(explain(load(models[1]), SENTENCE, beam=1))
-    save(heatmap(*maps[-1:]), tmp_path / f"own.{kind}")
-    response = client.post(f"/api/figure.{kind}", json=body())
+    save(heatmap(*maps[-1:]), tmp_path / f"own.{suffix}")
+    response = client.post(f"/api/figure.{suffix}", json=body())
     assert response.status_code == 200
-    assert response.content.startswith(MAGIC[kind])
-    assert response.content == (tmp_path / f"own.{kind}").read_bytes()
+    assert response.content.startswith(MAGIC[suffix])
+    assert response.content == (tmp_path / f"own.{suffix}").read_bytes()
 
 
-def test_heads_are_drawn_side_by_side_or_combined_with_a_title(models):
+def test_a_figure_has_all_heads_or_a_combination_with_a_title(models):
     own_trace = trace(load(models[3]), SENTENCE, beam=1)
 
-    def drawn(**fields):
+    def selected_map(**fields):
         return select_map(own_trace, FigureRequest(text=SENTENCE, **fields))
 
-    all_heads, title = drawn()
+    all_heads, title = selected_map()
     assert (len(all_heads.weights), title) == (2, "")
     for head, own in {
         "avg": all_heads.weights.mean(0),
@@ -45,12 +45,14 @@ def test_heads_are_drawn_side_by_side_or_combined_with_a_title(models):
         "2": all_heads.weights[1],
         "9": all_heads.weights[1],
     }.items():
-        selected, title = drawn(head=head)
+        selected, title = selected_map(head=head)
         assert torch.equal(selected.weights, own[None])
         assert title.startswith("Cross-attention, layer 2: ")
-    assert drawn(layer=1)[0].name == "decoder.layers.0.cross_attention"
-    assert drawn(layer=7)[0].name == all_heads.name
-    assert drawn(role="encoder_self")[0].source == drawn(role="encoder_self")[0].target
+    assert selected_map(layer=1)[0].name == "decoder.layers.0.cross_attention"
+    assert selected_map(layer=7)[0].name == all_heads.name
+    assert (
+        selected_map(role="encoder_self")[0].source == selected_map(role="encoder_self")[0].target
+    )
 
 
 def test_a_missing_attention_is_refused(client):

@@ -18,17 +18,17 @@ NAMESPACES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"
 
 
 @pytest.fixture(scope="module")
-def seen():
+def example_trace():
     return trace(translator_of(("transformer", "transformer")), ENGLISH[0], model="mine")
 
 
 @pytest.fixture(scope="module")
-def made(seen):
-    return export_trace(seen)
+def page(example_trace):
+    return export_trace(example_trace)
 
 
-def imports(made):
-    [text] = re.findall(r'<script type="importmap">(.*?)</script>', made, re.S)
+def imports(page):
+    [text] = re.findall(r'<script type="importmap">(.*?)</script>', page, re.S)
     return json.loads(text)["imports"]
 
 
@@ -38,79 +38,79 @@ def source(url):
 
 def files(suffixes):
     folder = STATIC.joinpath("js").parent
-    return [one for one in folder.rglob("*") if one.suffix in suffixes]
+    return [path for path in folder.rglob("*") if path.suffix in suffixes]
 
 
 def test_no_static_file_names_another_host():
-    for one in files({".js", ".css", ".html", ".svg"}):
-        text = one.read_text(encoding="utf-8")
+    for path in files({".js", ".css", ".html", ".svg"}):
+        text = path.read_text(encoding="utf-8")
         for name in NAMESPACES:
             text = text.replace(name, "")
-        assert not re.search(r"https?://|['\"(]//\w", text), one
+        assert not re.search(r"https?://|['\"(]//\w", text), path
 
 
-def test_every_imported_module_is_embedded(made):
-    found = imports(made)
-    assert "dhyan/main.js" in found
-    assert "dhyan/views/heads.js" in found
-    assert "dhyan/views/step.js" not in found
-    for url in found.values():
+def test_every_imported_module_is_embedded(page):
+    modules = imports(page)
+    assert "dhyan/main.js" in modules
+    assert "dhyan/views/heads.js" in modules
+    assert "dhyan/views/step.js" not in modules
+    for url in modules.values():
         text = source(url)
-        named = re.findall(r"""\b(?:from|import)\s*\(?\s*["'`]([^"'`]+)["'`]""", text)
-        assert all(one in found or "${" in one for one in named)
+        names = re.findall(r"""\b(?:from|import)\s*\(?\s*["'`]([^"'`]+)["'`]""", text)
+        assert all(name in modules or "${" in name for name in names)
         assert "import.meta" not in text
-    assert not re.search(r'(?:href|src)="/', made)
-    assert "/font/deva.ttf" not in made
+    assert not re.search(r'(?:href|src)="/', page)
+    assert "/font/deva.ttf" not in page
 
 
-def test_only_the_embedded_scripts_may_run(made):
-    [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">', made)
+def test_only_the_embedded_scripts_may_run(page):
+    [policy] = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)">', page)
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     assert "connect-src" not in policy
-    assert made.index("Content-Security-Policy") < made.index("<style>") < made.index("<script")
-    for kind in ("style", 'script type="importmap"', 'script type="module"'):
-        [text] = re.findall(rf"<{kind}>(.*?)</", made, re.S)
+    assert page.index("Content-Security-Policy") < page.index("<style>") < page.index("<script")
+    for tag in ("style", 'script type="importmap"', 'script type="module"'):
+        [text] = re.findall(rf"<{tag}>(.*?)</", page, re.S)
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
 
 
-def test_a_sentence_cannot_inject_html(seen):
-    parts = json.loads(seen.to_json())
-    parts["text"] = parts["translation"] = "</script><script>alert(1)</script><!--\u2028"
-    found = export_html(json.dumps(parts), trace_card("<b>", parts))
-    assert found.count("<script") == 3
-    assert "alert(1)</script>" not in found
-    assert "<b>" not in found.partition("</style>")[0].partition("<style>")[0]
-    held = found.partition('id="held">')[2].partition("</script>")[0]
-    assert json.loads(held)["/api/translate"] == parts
+def test_a_sentence_cannot_inject_html(example_trace):
+    fields = json.loads(example_trace.to_json())
+    fields["text"] = fields["translation"] = "</script><script>alert(1)</script><!--\u2028"
+    page = export_html(json.dumps(fields), trace_card("<b>", fields))
+    assert page.count("<script") == 3
+    assert "alert(1)</script>" not in page
+    assert "<b>" not in page.partition("</style>")[0].partition("<style>")[0]
+    responses = page.partition('id="embedded-responses">')[2].partition("</script>")[0]
+    assert json.loads(responses)["/api/translate"] == fields
 
 
-def test_the_font_has_every_devanagari_character_of_the_page(made):
+def test_the_font_has_every_devanagari_character_of_the_page(page):
     from io import BytesIO
 
     from fontTools.ttLib import TTFont
 
-    [font] = re.findall(r'url\("data:font/woff;base64,([^"]+)"\)', made)
-    held = set(TTFont(BytesIO(base64.b64decode(font))).getBestCmap())
-    shown = made + "".join(map(source, imports(made).values()))
-    assert {ord(one) for one in shown if "\u0904" <= one <= "\u096f"} <= held
+    [font] = re.findall(r'url\("data:font/woff;base64,([^"]+)"\)', page)
+    font_characters = set(TTFont(BytesIO(base64.b64decode(font))).getBestCmap())
+    texts = page + "".join(map(source, imports(page).values()))
+    assert {ord(char) for char in texts if "\u0904" <= char <= "\u096f"} <= font_characters
 
 
-def test_a_notebook_shows_a_sandboxed_frame(seen):
-    shown = interactive(seen, height=400)._repr_html_()
-    assert shown.startswith('<iframe sandbox="allow-scripts" ')
-    assert 'height="400"' in shown
-    assert shown.count("<") == 2  # the frame's own two tags
+def test_a_notebook_shows_a_sandboxed_frame(example_trace):
+    frame = interactive(example_trace, height=400)._repr_html_()
+    assert frame.startswith('<iframe sandbox="allow-scripts" ')
+    assert 'height="400"' in frame
+    assert frame.count("<") == 2  # the frame's own two tags
 
 
-def test_a_notebook_shows_a_trace_as_a_picture_and_never_as_html(seen):
-    shown = seen._repr_mimebundle_()
-    assert set(shown) == {"text/plain", "image/png", "image/svg+xml"}
-    assert base64.b64decode(shown["image/png"]).startswith(b"\x89PNG")
+def test_a_notebook_shows_a_trace_as_a_picture_and_never_as_html(example_trace):
+    bundle = example_trace._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "image/png", "image/svg+xml"}
+    assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert (
-        shown["image/svg+xml"]
-        == Trace.from_json(seen.to_json())._repr_mimebundle_()["image/svg+xml"]
+        bundle["image/svg+xml"]
+        == Trace.from_json(example_trace.to_json())._repr_mimebundle_()["image/svg+xml"]
     )
 
 
@@ -121,12 +121,16 @@ def test_a_trace_gives_the_maps_that_explain_gives(words):
     from dhyan.insight.explain import explain
 
     translator = translator_of(("transformer", "transformer"))
-    found = trace(translator, ENGLISH[0], beam=2)
+    own_trace = trace(translator, ENGLISH[0], beam=2)
     maps = explain(translator, ENGLISH[0], beam=2, words=words)
-    for block, own in zip(found.attention, maps, strict=True):
-        made = found.map(block, words=words)
-        assert (made.name, made.source, made.target) == (own.name, own.source, own.target)
-        torch.testing.assert_close(made.weights, own.weights)
+    for block, expected in zip(own_trace.attention, maps, strict=True):
+        attention = own_trace.map(block, words=words)
+        assert (attention.name, attention.source, attention.target) == (
+            expected.name,
+            expected.source,
+            expected.target,
+        )
+        torch.testing.assert_close(attention.weights, expected.weights)
 
 
 def test_export_needs_no_web_packages():

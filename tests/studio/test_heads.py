@@ -22,8 +22,8 @@ def test_importance_is_the_change_of_the_log_probability_without_the_head(client
     changes = post(client, "/api/heads/importance", role=role)["logprob_changes"]
     assert [len(row) for row in changes] == [2, 2]
     result = post(client, "/api/heads/ablation", role=role, layer=2, head=1)
-    lost = sum(result["ablated_logprobs"]) - sum(result["logprobs"])
-    assert changes[1][0] == pytest.approx(lost, abs=1e-9)
+    change = sum(result["ablated_logprobs"]) - sum(result["logprobs"])
+    assert changes[1][0] == pytest.approx(change, abs=1e-9)
     assert changes[1][0] != 0.0
 
 

@@ -17,11 +17,11 @@ from tests.studio.small_models import ALL
 PER_BUCKET = 3
 
 
-def events(answer):
-    """Kinds and data of a stream."""
-    for block in answer.text.strip().split("\n\n"):
-        kind, data = block.split("\n", 1)
-        yield kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+def events(response):
+    """Names and data of the events of a stream."""
+    for block in response.text.strip().split("\n\n"):
+        name, data = block.split("\n", 1)
+        yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
 
 def post(client, **fields):
@@ -40,70 +40,82 @@ def stream(models, cache):
 
 
 def test_progress_counts_up_to_all_sentences(stream):
-    done = [data["done"] for kind, data in stream if kind == "translating"]
+    done = [data["done"] for name, data in stream if name == "translating"]
     assert done == sorted(done)
     assert done[-1] == stream[-1][1]["all"]["sentences"]
-    assert [kind for kind, _ in stream].count("done") == 1
+    assert [name for name, _ in stream].count("done") == 1
     assert stream[-1][0] == "done"
 
 
 def test_buckets_hold_sentences_of_their_lengths_beyond_those_of_training(stream):
-    figures = stream[-1][1]
-    assert figures["trained_words"] == ALL["data.max_words"]
-    assert figures["buckets"][-1]["min_words"] > figures["trained_words"]
-    for part in figures["buckets"]:
-        assert part["sentences"] >= PER_BUCKET - 1
-        for one in part["worst"] + part["best"]:
-            assert part["min_words"] <= len(one["source"].split()) <= part["max_words"]
+    result = stream[-1][1]
+    assert result["trained_words"] == ALL["data.max_words"]
+    assert result["buckets"][-1]["min_words"] > result["trained_words"]
+    for bucket in result["buckets"]:
+        assert bucket["sentences"] >= PER_BUCKET - 1
+        for sentence in bucket["worst"] + bucket["best"]:
+            assert bucket["min_words"] <= len(sentence["source"].split()) <= bucket["max_words"]
 
 
 def test_no_test_sentence_is_a_training_sentence(models, stream):
-    shown = {
-        one["source"] for part in stream[-1][1]["buckets"] for one in part["worst"] + part["best"]
+    sources = {
+        sentence["source"]
+        for bucket in stream[-1][1]["buckets"]
+        for sentence in bucket["worst"] + bucket["best"]
     }
     recipe = test_sentences.recipe_of(ModelRegistry(models).get("transformer"))
-    assert shown
-    assert not shown & set(Path(recipe.data.source).read_text().splitlines())
+    assert sources
+    assert not sources & set(Path(recipe.data.source).read_text().splitlines())
 
 
 def test_scores_have_intervals_and_sacrebleu_signatures(stream):
-    figures = stream[-1][1]
-    assert "bs:1000" in figures["signature"]
-    assert "tok:intl" in figures["signature"]
-    assert "eff:yes" in figures["sentence_signature"]
-    for part in figures["buckets"]:
-        assert part["low"] <= part["value"] <= part["high"]
+    result = stream[-1][1]
+    assert "bs:1000" in result["signature"]
+    assert "tok:intl" in result["signature"]
+    assert "eff:yes" in result["sentence_signature"]
+    for bucket in result["buckets"]:
+        assert bucket["low"] <= bucket["value"] <= bucket["high"]
 
 
 def test_examples_are_the_translations_of_the_translate_view(client, stream):
-    shown = stream[-1][1]["buckets"][1]["best"][0]
-    body = {"text": shown["source"], "model": "transformer", "beam": 1}
-    whole = client.post("/api/translate", json=body).json()["translation"]
-    assert shown["translation"]
-    assert whole.startswith(shown["translation"])  # by length, one without end is cut off sooner
+    example = stream[-1][1]["buckets"][1]["best"][0]
+    body = {"text": example["source"], "model": "transformer", "beam": 1}
+    translation = client.post("/api/translate", json=body).json()["translation"]
+    assert example["translation"]
+    assert translation.startswith(
+        example["translation"]
+    )  # by length, one without end is cut off sooner
 
 
 def test_perfect_translations_score_100_and_empty_ones_0(stream):
     sentences = primer_tests(longest=12, sizes=Sizes(4, 0, 0), splits=()).sets[0].examples
-    perfect = length._scores(sentences, [one.target for one in sentences], "hi", trained_words=8)
-    silent = length._scores(sentences, ["" for _ in sentences], "hi", trained_words=8)
+    perfect = length._scores(
+        sentences, [sentence.target for sentence in sentences], "hi", trained_words=8
+    )
+    empty = length._scores(sentences, ["" for _ in sentences], "hi", trained_words=8)
     assert perfect["all"]["value"] == pytest.approx(100)
     assert perfect["all"]["sentences"] == sum(
         perfect[which]["sentences"] for which in ("within", "beyond")
     )
-    assert all(one["score"] == pytest.approx(100) for one in perfect["buckets"][0]["worst"])
-    assert silent["all"]["value"] == 0
+    assert all(
+        sentence["score"] == pytest.approx(100) for sentence in perfect["buckets"][0]["worst"]
+    )
+    assert empty["all"]["value"] == 0
 
 
 def test_a_bucket_scores_its_own_sentences():
     sentences = primer_tests(longest=10, sizes=Sizes(4, 0, 0), splits=()).sets[0].examples
-    said = [one.target if row % 2 else "हाथी घर जाता है।" for row, one in enumerate(sentences)]
-    first = length._scores(sentences, said, "hi", trained_words=0)["buckets"][0]
+    translations = [
+        sentence.target if row % 2 else "हाथी घर जाता है।" for row, sentence in enumerate(sentences)
+    ]
+    first = length._scores(sentences, translations, "hi", trained_words=0)["buckets"][0]
     rows = [
-        row for row, one in enumerate(sentences) if len(one.source.split()) <= first["max_words"]
+        row
+        for row, sentence in enumerate(sentences)
+        if len(sentence.source.split()) <= first["max_words"]
     ]
     alone = count(
-        [said[row] for row in rows],
+        [translations[row] for row in rows],
         [sentences[row].target for row in rows],
         others=[sentences[row].others for row in rows],
         language="hi",
@@ -144,8 +156,8 @@ def test_a_result_is_cached(models, cache, stream):
 
 
 def test_unknown_models_and_invalid_counts_are_refused(client):
-    [(kind, data)] = post(client, model="nobody")
-    assert kind == "error"
+    [(name, data)] = post(client, model="nobody")
+    assert name == "error"
     assert "nobody" in data["message"]
     assert client.post("/api/length", json={"per_bucket": 100_000}).status_code == 400
 
@@ -185,12 +197,12 @@ def test_the_core_share_is_what_vocabularies_and_recipes_allow(models, monkeypat
 
 
 def test_a_training_sentence_is_not_tested(models, monkeypatch):
-    made = length.LengthCache().sentences((2, 5), PER_BUCKET, core=0.15, backwards=False)
-    monkeypatch.setattr(length, "training_sentences", lambda registry: {made[0].source})
+    sentences = length.LengthCache().sentences((2, 5), PER_BUCKET, core=0.15, backwards=False)
+    monkeypatch.setattr(length, "training_sentences", lambda registry: {sentences[0].source})
     monkeypatch.setattr(length, "_buckets", lambda: iter([(2, 5)]))
     request = length.LengthRequest(model="luong", per_bucket=PER_BUCKET)
-    *_, (_, figures) = length._evaluate(ModelRegistry(models), length.LengthCache(), request)
-    assert figures["all"]["sentences"] == len(made) - 1
+    *_, (_, result) = length._evaluate(ModelRegistry(models), length.LengthCache(), request)
+    assert result["all"]["sentences"] == len(sentences) - 1
     assert test_sentences.training_sentences(ModelRegistry(models))
 
 

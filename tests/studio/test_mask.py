@@ -52,7 +52,7 @@ def test_a_recurrent_decoder_has_no_mask_to_remove(client, model):
     assert "no mask" in response.json()["error"]["message"]
 
 
-def test_the_replacement_is_the_given_word_or_the_most_probable(client):
+def test_the_replacement_is_the_requested_word_or_the_most_probable(client):
     result = post(client)
     assert result["new_token"] == result["alternatives"][0] != result["old_token"]
     other = post(client, word=result["alternatives"][1])

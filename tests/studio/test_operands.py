@@ -48,8 +48,8 @@ def test_a_head_can_be_recomputed_from_the_response(client, role, layer):
     assert (own - contexts[1]).abs().max() < 1e-5
     joined = torch.cat([contexts[0], own], dim=-1)
     project = torch.cat([numbers(weight) for weight in head["output_weights"]])
-    whole = joined @ project + numbers(head["bias"])
-    assert (whole - numbers(head["layer_output"])).abs().max() < 1e-5
+    output = joined @ project + numbers(head["bias"])
+    assert (output - numbers(head["layer_output"])).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize(

@@ -6,25 +6,25 @@ from urllib.parse import quote
 
 import pytest
 
-SECRET = "of no one's business"
-WATCHED: list[list[str]] = []
-sys.addaudithook(lambda event, given: _note(given[0]) if event == "open" else None)
+SECRET = "a secret text"
+RECORDERS: list[list[str]] = []
+sys.addaudithook(lambda event, args: _record(args[0]) if event == "open" else None)
 
 
-def _note(path):
-    for seen in WATCHED:
-        seen.append(str(path))
+def _record(path):
+    for paths in RECORDERS:
+        paths.append(str(path))
 
 
 @contextmanager
-def opened():
+def opened_paths():
     """The paths that this process opens meanwhile."""
-    seen: list[str] = []
-    WATCHED.append(seen)
+    paths: list[str] = []
+    RECORDERS.append(paths)
     try:
-        yield seen
+        yield paths
     finally:
-        WATCHED.remove(seen)
+        RECORDERS.remove(paths)
 
 
 @pytest.fixture(scope="module")
@@ -34,36 +34,39 @@ def outside(tmp_path_factory):
     return file
 
 
-def ways(file):
-    """One file, written in every way that has ever led out of a folder."""
+def traversals(file):
+    """Spellings of a file's path that traversal attacks use."""
     up = "../" * 12
     plain = [str(file), f"{up}{str(file)[1:]}", f"..{file}", f"file://{file}", f"//{file}"]
     plain += [f"translate/{up}{str(file)[1:]}", f"....//....//{file}", f"~{file}", f"{file}\0.png"]
     plain += [str(file).replace("/", "\\"), f"\\\\localhost{file}", f"{file}%00"]
-    once = [quote(way, safe="") for way in plain]
-    twice = [quote(way, safe="") for way in once]
-    overlong = [way.replace("%2F", "%c0%af").replace("..", "%c0%ae%c0%ae") for way in once]
+    once = [quote(path, safe="") for path in plain]
+    twice = [quote(path, safe="") for path in once]
+    overlong = [path.replace("%2F", "%c0%af").replace("..", "%c0%ae%c0%ae") for path in once]
     return [*plain, *once, *twice, *overlong]
 
 
-def check(answer, seen, outside, way):
-    refused = answer.status_code in (400, 404, 405, 409, 413, 415)
-    assert refused or "there is no model" in answer.text, (way, answer.text)  # a stream has begun
-    assert SECRET not in answer.text, way
-    assert not [path for path in seen if outside.name in path], way
+def check(response, paths, outside, traversal):
+    refused = response.status_code in (400, 404, 405, 409, 413, 415)
+    assert refused or "there is no model" in response.text, (
+        traversal,
+        response.text,
+    )  # a stream has begun
+    assert SECRET not in response.text, traversal
+    assert not [path for path in paths if outside.name in path], traversal
 
 
 @pytest.mark.parametrize("before", ["/", "/static/", "/font/", "/api/runs/", "/api/figure."])
 def test_no_url_opens_a_file_outside(client, outside, before):
-    for way in ways(outside):
-        if "\0" in way:  # no client sends it so
+    for traversal in traversals(outside):
+        if "\0" in traversal:  # no client sends it so
             continue
-        with opened() as seen:
-            answer = client.get(f"{before}{way.lstrip('/')}")
-        check(answer, seen, outside, way)
+        with opened_paths() as paths:
+            response = client.get(f"{before}{traversal.lstrip('/')}")
+        check(response, paths, outside, traversal)
 
 
-BODIES = {
+REQUESTS = {
     "/api/translate": {"text": "one"},
     "/api/translate/stream": {"text": "one"},
     "/api/step": {"text": "one"},
@@ -80,25 +83,25 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("path", REQUESTS)
 def test_no_model_or_run_name_opens_a_file_outside(client, outside, path):
-    for way in ways(outside):
+    for traversal in traversals(outside):
         for name in ("model", "run"):
-            with opened() as seen:
-                answer = client.post(path, json={**BODIES[path], name: way})
-            check(answer, seen, outside, way)
+            with opened_paths() as paths:
+                response = client.post(path, json={**REQUESTS[path], name: traversal})
+            check(response, paths, outside, traversal)
 
 
 def test_no_toy_is_a_path(client, outside):
-    for way in ways(outside):
-        with opened() as seen:
-            answer = client.post(f"/api/toys/{quote(way, safe='')}/cancel")
-            begun = client.post("/api/toys", json={"name": way, "kind": way})
-        check(answer, seen, outside, way)
-        check(begun, seen, outside, way)
+    for traversal in traversals(outside):
+        with opened_paths() as paths:
+            response = client.post(f"/api/toys/{quote(traversal, safe='')}/cancel")
+            started = client.post("/api/toys", json={"name": traversal, "task": traversal})
+        check(response, paths, outside, traversal)
+        check(started, paths, outside, traversal)
 
 
 def test_an_opened_file_is_recorded(outside):
-    with opened() as seen:
+    with opened_paths() as paths:
         outside.read_text()
-    assert seen == [str(outside)]
+    assert paths == [str(outside)]

@@ -73,7 +73,7 @@ from fastapi.testclient import TestClient
 from dhyan.studio.server import make_app
 from dhyan.studio.registry import ModelRegistry
 page = TestClient(make_app(ModelRegistry([], [Path({str(saved)!r})])), base_url="http://127.0.0.1")
-for path in ("/", "/api/models", "/api/colours", "/static/js/main.js"):
+for path in ("/", "/api/models", "/api/colors", "/static/js/main.js"):
     assert page.get(path).status_code == 200, path
 assert page.post("/api/translate", json={{"text": {ENGLISH[0]!r}}}).status_code == 200
 assert "torch" not in sys.modules
@@ -82,13 +82,13 @@ assert "torch" not in sys.modules
 
 
 def changed(**parts):
-    return lambda whole: {**whole, **parts}
+    return lambda fields: {**fields, **parts}
 
 
 def block(**parts):
-    def change(whole):
-        first, *others = whole["attention"]
-        return {**whole, "attention": [{**first, **parts}, *others]}
+    def change(fields):
+        first, *others = fields["attention"]
+        return {**fields, "attention": [{**first, **parts}, *others]}
 
     return change
 

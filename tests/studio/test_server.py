@@ -88,8 +88,8 @@ def test_an_invalid_body_is_refused(client, body):
 
 def test_a_lone_surrogate_is_refused(client):
     body = b'{"text": "\\ud800", "model": "bahdanau"}'
-    kind = {"content-type": "application/json"}
-    response = client.post("/api/translate", content=body, headers=kind)
+    headers = {"content-type": "application/json"}
+    response = client.post("/api/translate", content=body, headers=headers)
     assert response.status_code == 400
     assert "surrogate" in response.json()["error"]["message"]
 
@@ -116,7 +116,13 @@ def test_there_are_no_pages_that_load_from_other_hosts(client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/../app.py", "/static/..%2fapp.py", "/static/%2e%2e/app.py", "/../etc/passwd"]
+    "path",
+    [
+        "/static/../server.py",
+        "/static/..%2fserver.py",
+        "/static/%2e%2e/server.py",
+        "/../etc/passwd",
+    ],
 )
 def test_no_file_outside_static_is_served(client, path):
     response = client.get(path)

@@ -30,18 +30,18 @@ def test_the_page_is_served_without_torch_until_ctrl_c(models, tmp_path):
 def test_the_port_is_open_on_loopback_only(models, tmp_path):
     with running(str(models[0]), cwd=tmp_path) as (process, address):
         port = int(address.rsplit(":", 1)[1].strip("/"))
-        wanted = f"{port:04X}"
+        hex_port = f"{port:04X}"
         listening = [
             line.split()[1]
             for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-            if line.split()[3] == "0A" and line.split()[1].endswith(wanted)
+            if line.split()[3] == "0A" and line.split()[1].endswith(hex_port)
         ]
-        assert listening == [f"0100007F:{wanted}"]
+        assert listening == [f"0100007F:{hex_port}"]
         assert not [line for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]
-                    if line.split()[1].endswith(wanted)]  # fmt: skip
+                    if line.split()[1].endswith(hex_port)]  # fmt: skip
 
 
-def test_models_in_the_run_folders_are_found(models, tmp_path):
+def test_models_in_the_run_folder_are_listed(models, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "mine").symlink_to(models[1])
     (tmp_path / "runs" / "broken" / "step-1").mkdir(parents=True)
@@ -52,7 +52,7 @@ def test_models_in_the_run_folders_are_found(models, tmp_path):
 
 
 def test_a_saved_trace_is_shown_without_a_model(models, tmp_path):
-    saved = tmp_path / "look.json"
+    saved = tmp_path / "trace.json"
     result = dhyan("show", models[1], "How are you?", "-o", saved)
     assert result.returncode == 0
     with running("--trace", str(saved), cwd=tmp_path) as (process, address):
@@ -76,7 +76,7 @@ def test_without_a_model_demo_models_are_trained(tmp_path):
         assert str(tmp_path / "cache") in line
 
 
-def test_a_taken_port_is_one_line_of_error(models, tmp_path):
+def test_a_port_in_use_is_one_line_of_error(models, tmp_path):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()

@@ -129,22 +129,22 @@ def tiny_toys(monkeypatch):
 
 
 def events_of(client, name):
-    """All events of a run, each a kind and its data."""
+    """All events of a run, each a name and its data."""
     response = client.get(f"/api/runs/{name}/events")
     assert response.headers["content-type"].startswith("text/event-stream")
     blocks = [block.split("\n") for block in response.text.strip().split("\n\n")]
-    return [(kind[7:], json.loads(data[6:])) for kind, data in blocks]
+    return [(name[7:], json.loads(data[6:])) for name, data in blocks]
 
 
 def test_a_toy_is_trained_followed_probed_and_registered(tiny_toys):
     registry = ModelRegistry([])
     client = TestClient(make_app(registry), base_url="http://127.0.0.1")
-    run = client.post("/api/toys", json={"kind": "copy"}).json()
+    run = client.post("/api/toys", json={"task": "copy"}).json()
     assert (run["name"], run["toy"], run["expected"]) == ("copy-1", True, run["probe"])
     assert run["progress"]["state"] == "running"
     events = events_of(client, "copy-1")
     assert events[-1] == ("done", None)
-    logged = [event for kind, data in events if kind == "metrics" for event in data["events"]]
+    logged = [event for name, data in events if name == "metrics" for event in data["events"]]
     assert [event["step"] for event in logged if event["event"] == "stepped"] == list(range(1, 9))
     [now] = client.get("/api/runs").json()["runs"]
     assert now["checkpoints"] == [0, 2, 4, 6, 8]
@@ -174,8 +174,8 @@ def test_a_toy_is_trained_followed_probed_and_registered(tiny_toys):
 
 def test_a_toy_can_be_cancelled(tiny_toys):
     client = TestClient(make_app(ModelRegistry([])), base_url="http://127.0.0.1")
-    client.post("/api/toys", json={"kind": "reverse"})
-    response = client.post("/api/toys", json={"kind": "copy"})
+    client.post("/api/toys", json={"task": "reverse"})
+    response = client.post("/api/toys", json={"task": "copy"})
     assert response.status_code == 400
     assert "reverse-1 is in training" in response.json()["error"]["message"]
     client.post("/api/toys/reverse-1/cancel")

@@ -14,33 +14,33 @@ REQUEST = {"text": "The bank of the river is far.", "model": "bahdanau"}
 
 def events(text):
     for event in text.strip("\n").split("\n\n"):
-        kind, data = event.split("\n")
-        yield kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+        name, data = event.split("\n")
+        yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
 
 @pytest.mark.parametrize("model", ["bottleneck", "bahdanau", "luong", "transformer"])
 def test_tokens_come_one_by_one_and_then_the_trace(client, model):
     response = client.post("/api/translate/stream", json={**REQUEST, "model": model})
-    *words, (last, trace) = events(response.text)
+    *partial, (last, trace) = events(response.text)
     assert last == "done"
-    states = [data["words"] for kind, data in words if kind == "words"]
+    states = [data["tokens"] for name, data in partial if name == "tokens"]
     assert [len(state) for state in states] == list(range(len(states)))
     assert all(new[: len(old)] == old for old, new in zip(states, states[1:], strict=False))
-    whole = client.post("/api/translate", json={**REQUEST, "model": model}).json()
-    assert trace == whole
-    tokens = [token["text"] for token in whole["target"]["tokens"]]
+    full_trace = client.post("/api/translate", json={**REQUEST, "model": model}).json()
+    assert trace == full_trace
+    tokens = [token["text"] for token in full_trace["target"]["tokens"]]
     assert tokens[: len(states[-1])] == states[-1]
 
 
 def test_an_error_is_the_last_event_of_the_stream(client):
     response = client.post("/api/translate/stream", json={**REQUEST, "model": "none"})
-    [(kind, data)] = events(response.text)
-    assert kind == "error"
+    [(name, data)] = events(response.text)
+    assert name == "error"
     assert "there is no model 'none'" in data["message"]
 
 
 def test_a_translation_without_a_client_is_not_finished(models, monkeypatch):
-    steps, closed, ended = [], threading.Event(), threading.Event()
+    steps, closed, finished = [], threading.Event(), threading.Event()
 
     def endless(registry, request, on_tokens):
         try:
@@ -50,14 +50,14 @@ def test_a_translation_without_a_client_is_not_finished(models, monkeypatch):
                 if len(steps) == 3:
                     closed.wait(60)
         finally:
-            ended.set()
+            finished.set()
 
     monkeypatch.setattr(translate, "trace_json", endless)
     stream = translate._events(ModelRegistry(models), TranslateRequest(**REQUEST))
     next(stream)
     stream.close()
     closed.set()
-    assert ended.wait(60)
+    assert finished.wait(60)
     assert len(steps) == 3
 
 

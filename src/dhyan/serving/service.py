@@ -57,8 +57,8 @@ class TranslationService:
             raise
         for number, answer in enumerate(answers, start=1):
             if "error" in answer:
-                place = f"text {number}: " if len(texts) > 1 else ""
-                raise ApiError(400, answer["code"], f"{place}{answer['error']}")
+                prefix = f"text {number}: " if len(texts) > 1 else ""
+                raise ApiError(400, answer["code"], f"{prefix}{answer['error']}")
         return answers
 
 

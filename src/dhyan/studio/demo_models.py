@@ -174,9 +174,9 @@ def write_corpus(folder: Path) -> Path:
         for times, (english, hindi) in zip(repeats, variants, strict=False):
             pairs += [informal(english, hindi, rng, INFORMAL_NOTE_SHARE) for _ in range(times)]
     rng.shuffle(pairs)
-    known = {hindi for variants in note_sentences() for _, hindi in variants}
+    note_translations = {hindi for variants in note_sentences() for _, hindi in variants}
     held_out = generate_sentences("valid", seed=SEED, max_words=LONGEST, core_share=CORE_SHARE)
-    unseen = (pair for pair in held_out if pair.hindi not in known)
+    unseen = (pair for pair in held_out if pair.hindi not in note_translations)
     distinct_pairs = distinct(unseen, lambda pair: pair.english, VALID_PAIRS)
     valid = [(pair.english, pair.hindi) for pair in distinct_pairs]
     folder.parent.mkdir(parents=True, exist_ok=True)

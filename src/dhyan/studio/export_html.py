@@ -42,7 +42,7 @@ def export_html(trace_json: str, card: ModelCard) -> str:
     style = _styles(card.views).replace(
         FONT, _data_url(subset_font(modules + trace_json, "woff"), "font/woff")
     )
-    responses = {"/api/models": [asdict(card)], "/api/colours": weight_colors()}
+    responses = {"/api/models": [asdict(card)], "/api/colors": weight_colors()}
     import_map = _safe(
         {"imports": {f"dhyan/{name}": _module_url(name) for name in _required_modules(card.views)}}
     )
@@ -51,13 +51,13 @@ def export_html(trace_json: str, card: ModelCard) -> str:
     embedded = _safe({**responses, "/api/translate": json.loads(trace_json)})
     page = _STYLE.sub("", (STATIC / "index.html").read_text(encoding="utf-8"))
     for old, new in {  # the trace comes last, so that nothing is replaced in it
-        "<html ": "<html data-alone ",
+        "<html ": "<html data-standalone ",
         '<meta charset="utf-8">': f'<meta charset="utf-8">\n{policy}',
         "/static/icon.svg": _data_url((STATIC / "icon.svg").read_bytes(), "image/svg+xml"),
         '<script type="module" src="/static/js/main.js"></script>': "\n".join(
             (
                 f"<style>{style}</style>",
-                f'<script type="application/json" id="held">{embedded}</script>',
+                f'<script type="application/json" id="embedded-responses">{embedded}</script>',
                 f'<script type="importmap">{import_map}</script>',
                 f'<script type="module">{start}</script>',
             )

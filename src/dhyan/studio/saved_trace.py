@@ -169,5 +169,5 @@ def read_saved_trace(path: Path) -> SavedTrace:
 def _first_violation(error: ValidationError) -> str:
     """The first violation of the schema, and its place."""
     first = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return ": ".join(part for part in (place, first["msg"].removeprefix("Value error, ")) if part)
+    path = ".".join(str(part) for part in first["loc"])
+    return ": ".join(part for part in (path, first["msg"].removeprefix("Value error, ")) if part)

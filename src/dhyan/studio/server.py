@@ -88,8 +88,8 @@ def _add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     @app.get("/{view:path}", include_in_schema=False)
     def view(view: str = "translate") -> Response:
-        known = (view or "translate") in VIEWS
-        return HTMLResponse(page) if known else HTMLResponse(_not_found(), status_code=404)
+        exists = (view or "translate") in VIEWS
+        return HTMLResponse(page) if exists else HTMLResponse(_not_found(), status_code=404)
 
 
 def _not_found() -> str:

@@ -221,16 +221,16 @@ class TrainingJobs:
         self._lock = threading.Lock()
 
     def start(
-        self, kind: str, recipe: str, settings: Mapping[str, Any] | None = None
+        self, task: str, recipe: str, settings: Mapping[str, Any] | None = None
     ) -> TrainingJob:
-        """Start a job, named after its kind and a number."""
+        """Start a job, named after its task and a number."""
         with self._lock:
             if running := self.running:
                 raise UserError(f"{running.name} is in training: wait for its end, or cancel it")
             name = next(
                 name
                 for number in range(1, len(self._jobs) + 2)
-                if (name := f"{kind}-{number}") not in self._jobs
+                if (name := f"{task}-{number}") not in self._jobs
             )
             job = TrainingJob(name, recipe, self.root / name, settings=settings)
             self._jobs[name] = job

@@ -98,9 +98,9 @@ async def _validation_error(request: Request, error: Any) -> Response:
         return invalid_request(f"Unknown field; {schema} lists the fields.").response()
     field, *rest = violation["loc"][1:] or ("body",)
     indexes = [part for part in rest if isinstance(part, int)]
-    place = ".".join(map(str, (field, *indexes)))
+    field_path = ".".join(map(str, (field, *indexes)))
     message = violation["msg"].removeprefix("Value error, ")
-    return invalid_request(f"{place}: {message}").response()
+    return invalid_request(f"{field_path}: {message}").response()
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:

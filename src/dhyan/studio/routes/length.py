@@ -1,6 +1,6 @@
 """Route of the length view: BLEU of held-out primer sentences by sentence length.
 
-A model translates a few sentences at a time, so that other requests are not kept waiting.
+A model translates a few sentences at a time, so that other requests are not accepted waiting.
 """
 
 import threading
@@ -154,29 +154,31 @@ def _evaluate(
     trained_on = training_sentences(registry)
     for done, bucket in enumerate(buckets):
         yield "sampling", {"done": done, "of": len(buckets)}
-        drawn = cache.sentences(bucket, request.per_bucket, core=core_share, backwards=backwards)
-        sentences += [sentence for sentence in drawn if sentence.source not in trained_on]
+        candidates = cache.sentences(
+            bucket, request.per_bucket, core=core_share, backwards=backwards
+        )
+        sentences += [sentence for sentence in candidates if sentence.source not in trained_on]
     with model.translator() as translator:
         lengths = [len(translator.encode(sentence.source)) - 1 for sentence in sentences]
         longest = min(translator.limits.source, MAX_TOKENS)
         ids = [id for sentence in sentences for id in translator.source.encode(sentence.source)]
         language = translator.language
     pairs = zip(sentences, lengths, strict=True)
-    kept = [sentence for sentence, length in pairs if length <= longest]
-    if len(kept) < 2:
+    accepted = [sentence for sentence, length in pairs if length <= longest]
+    if len(accepted) < 2:
         raise UserError(f"{model.name} takes at most {longest} tokens: too few for these sentences")
-    sources = [sentence.source for sentence in kept]
+    sources = [sentence.source for sentence in accepted]
     for done in cache.translate(model, request.beam, sources):
-        yield "translating", {"done": done, "of": len(kept)}
+        yield "translating", {"done": done, "of": len(accepted)}
     translations = cache.translations(model, request.beam, sources)
     cache.results[key] = {
         "model": model.name,
         "beam": request.beam,
         "core_share": core_share,
         "on_primer": recipe.data.task == "primer",
-        "skipped": len(sentences) - len(kept),
+        "skipped": len(sentences) - len(accepted),
         "unknown_share": _unknown_share(ids),
-        **_scores(kept, translations, language, trained_words=trained_length(recipe)),
+        **_scores(accepted, translations, language, trained_words=trained_length(recipe)),
     }
     yield "done", cache.results[key]
 

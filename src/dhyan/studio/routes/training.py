@@ -115,9 +115,9 @@ TOYS: Mapping[str, Toy] = {
 
 
 class ToyRequest(StrictModel):
-    """Which toy to train."""
+    """Which toy task to train."""
 
-    kind: Literal["copy", "reverse", "dates", "hindi"]
+    task: Literal["copy", "reverse", "dates", "hindi"]
 
 
 class ProbeRequest(StrictModel):
@@ -191,10 +191,10 @@ class Runs:
                 return run
         raise UserError(f"there is no run {name!r}: choose one from the list")
 
-    def start(self, kind: str) -> Run:
+    def start(self, task: str) -> Run:
         """Train a toy; it is registered when it is trained."""
-        toy = TOYS[kind]
-        job = self.toys().start(kind, toy.recipe, toy.settings)
+        toy = TOYS[task]
+        job = self.toys().start(task, toy.recipe, toy.settings)
         threading.Thread(target=self._register, args=(job,), daemon=True).start()
         return Run(job.name, job.folder, job, toy)
 
@@ -219,7 +219,7 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
     @app.post("/api/toys")
     def start(request: ToyRequest) -> dict[str, Any]:
-        return runs.start(request.kind).as_json()
+        return runs.start(request.task).as_json()
 
     @app.post("/api/toys/{name}/cancel")
     def cancel(name: str) -> dict[str, Any]:

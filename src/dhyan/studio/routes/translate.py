@@ -31,8 +31,8 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
     def pending() -> list[dict[str, Any]]:
         return [asdict(model) for model in registry.pending()]
 
-    @app.get("/api/colours")
-    def colours() -> dict[str, Any]:
+    @app.get("/api/colors")
+    def colors() -> dict[str, Any]:
         from dhyan.insight.colors import weight_colors
 
         return weight_colors()
@@ -57,7 +57,7 @@ def _events(registry: ModelRegistry, request: TranslateRequest) -> Iterator[str]
     def on_tokens(tokens: Sequence[str]) -> None:
         if disconnected.is_set():
             raise _Disconnected
-        put("words", words=tokens)
+        put("tokens", tokens=tokens)
 
     def work() -> None:
         try:
@@ -76,7 +76,7 @@ def _events(registry: ModelRegistry, request: TranslateRequest) -> Iterator[str]
         while True:
             name, event = events.get()
             yield event
-            if name != "words":
+            if name != "tokens":
                 return
     finally:
         disconnected.set()

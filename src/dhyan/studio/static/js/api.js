@@ -1,8 +1,8 @@
-/** Requests to the server; a failed request is a Problem whose message can be shown. */
+/** Requests to the server; a failed request is an ApiError whose message can be shown. */
 
 import { standalone, embeddedResponse } from "./embedded_trace.js";
 
-export class Problem extends Error {}
+export class ApiError extends Error {}
 
 const postOptions = (body, signal) => ({ method: "POST", headers: { "content-type": "application/json" },
   body: JSON.stringify(body), signal });
@@ -15,7 +15,7 @@ export const post = (path, body, signal) =>
 export const get = (path, signal) => (standalone ? embedded(path) : requestJson(path, { signal }));
 
 /** Download a file; POST if there is a body. @returns {Promise<Blob>} */
-export async function file(path, body) {
+export async function fetchFile(path, body) {
   const response = await request(path, body ? postOptions(body) : {});
   return response.blob();
 }
@@ -24,7 +24,7 @@ export async function file(path, body) {
  * Server-sent events: `onEvent` gets every event; the promise resolves after the last one.
  * @param {string} path
  * @param {Record<string, string | number> | null} body null sends a GET request
- * @param {(kind: string, data: any) => void} onEvent
+ * @param {(type: string, data: any) => void} onEvent
  */
 export async function stream(path, body, onEvent, signal) {
   if (standalone) return onEvent("done", await embedded(path, body));
@@ -44,12 +44,12 @@ export async function stream(path, body, onEvent, signal) {
     for (const event of events) {
       const type = field(event, "event: ");
       const data = JSON.parse(field(event, "data: ") ?? "null");
-      if (type === "error") throw new Problem(data.message);
+      if (type === "error") throw new ApiError(data.message);
       finished ||= type === "done";
       onEvent(type, data);
     }
   }
-  if (!finished) throw new Problem("stopped");
+  if (!finished) throw new ApiError("stopped");
 }
 
 /** A field of an event; its value may hold U+2028, which a regular expression takes for a line end. */
@@ -64,7 +64,7 @@ async function requestJson(path, options) {
 /** The response embedded in a standalone page. */
 async function embedded(path, body) {
   const response = embeddedResponse(path, body);
-  if (response === undefined) throw new Problem("alone");
+  if (response === undefined) throw new ApiError("trace_only");
   return response;
 }
 
@@ -74,10 +74,10 @@ async function request(path, options) {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem("unreachable");
+    throw new ApiError("unreachable");
   }
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
-  if (body.error?.code === "trace_only") throw new Problem("alone");
-  throw new Problem(body.error?.message ?? `the server answered ${response.status}`);
+  if (body.error?.code === "trace_only") throw new ApiError("trace_only");
+  throw new ApiError(body.error?.message ?? `the server answered ${response.status}`);
 }

@@ -1,14 +1,14 @@
 /**
  * Arithmetic dialog: the sum of products behind a number, term by term.
  *
- *   openSum({ title: "q₃ of bank", terms: [[x1, w1], [x2, w2]], symbols: ["x", "W"], total, model })
+ *   openSum({ title: "q₃ of bank", terms: [[x1, w1], [x2, w2]], symbols: ["x", "W"], total, modelValue })
  *
  * recomputes the sum and shows its difference from the model's value. A term may have
- * one factor; `plus` lists further addends ({symbol, value}), `then` is a function of the sum
+ * one factor; `addends` lists further ones ({symbol, value}), `transform` is a function of the sum
  * ({symbol, value}: this value is compared with the model instead of the sum).
  */
 
-import { el, svg, fill } from "./dom.js";
+import { el, svg, setChildren } from "./dom.js";
 import { formatNumber, sum, formatTiny } from "./numbers.js";
 import { message, addMessages } from "./messages.js";
 import { strip, maxAbs } from "./vector_strips.js";
@@ -26,7 +26,7 @@ addMessages({
   sum_size: ["largest first", "सबसे बड़े पहले"],
   sum_running: ["running total", "अब तक का योग"],
   sum_model: ["in the model", "मॉडल में"],
-  sum_path: ["How the total grows, term by term", "पद-दर-पद योग कैसे बढ़ता है"],
+  sum_chart: ["How the total grows, term by term", "पद-दर-पद योग कैसे बढ़ता है"],
   sum_table: ["The terms of the sum", "योग के पद"],
   sum_sorting: ["Order of the terms", "पदों का क्रम"],
 });
@@ -36,16 +36,16 @@ addMessages({
  * @param {number} difference @param {number} [size] magnitude of the largest addend
  */
 export function agreement(difference, size = 1) {
-  const same = difference <= CLOSE * Math.max(1, size);
-  const key = difference === 0 ? "sum_exact" : same ? "sum_agrees" : "sum_differs";
-  return { same, words: message(key, formatTiny(difference)) };
+  const matches = difference <= CLOSE * Math.max(1, size);
+  const key = difference === 0 ? "sum_exact" : matches ? "sum_agrees" : "sum_differs";
+  return { matches, text: message(key, formatTiny(difference)) };
 }
 
 /** The agreement as a badge, marked by a sign as well as by colour. */
 export function badge(difference, size = 1) {
-  const { same, words } = agreement(difference, size);
-  return el("span", { class: `badge ${same ? "same" : "other"}` },
-    el("span", { "aria-hidden": "true" }, same ? "✓ " : "≠ "), words);
+  const { matches, text } = agreement(difference, size);
+  return el("span", { class: `badge ${matches ? "match" : "mismatch"}` },
+    el("span", { "aria-hidden": "true" }, matches ? "✓ " : "≠ "), text);
 }
 
 /**
@@ -54,12 +54,12 @@ export function badge(difference, size = 1) {
  * @property {Node} [formula] MathML of the rule
  * @property {number[][]} terms one or two factors each
  * @property {string[]} symbols of the factors
- * @property {string[]} [names] label of each term (a word) instead of its number
- * @property {{symbol: string, value: number}[]} [plus]
- * @property {{symbol: string, value: number}} [then]
+ * @property {string[]} [termLabels] label of each term (a word) instead of its number
+ * @property {{symbol: string, value: number}[]} [addends]
+ * @property {{symbol: string, value: number}} [transform]
  * @property {number} [total] the sum, where already computed
- * @property {number} [model] the model's value
- * @property {{label: string | Node, values: number[], about: string, at: number, choose: (place: number) => Sum}} [vector]
+ * @property {number} [modelValue] the model's value
+ * @property {{label: string | Node, values: number[], ariaLabel: string, selected: number, onSelect: (index: number) => Sum}} [vector]
  *   the vector that contains the number; another element may be selected
  */
 
@@ -73,14 +73,14 @@ export function openSum(spec) {
   let order = "";
 
   function show(current, { refocus = false } = {}) {
-    fill(body,
+    setChildren(body,
       heading(current.title, () => dialog.close()),
       current.formula && el("p", { class: "sum-formula", lang: "en" }, current.formula),
-      current.vector && strip({ ...current.vector, open: (index) => show(current.vector.choose(index), { refocus: true }) }),
+      current.vector && strip({ ...current.vector, onOpen: (index) => show(current.vector.onSelect(index), { refocus: true }) }),
       resultLine(current), runningTotal(current),
       current.terms.length > 1 && sorting(current),
       termTable(current, order));
-    if (refocus) body.querySelector(".strip-cell.here")?.focus();
+    if (refocus) body.querySelector(".strip-cell.selected")?.focus();
   }
 
   function sorting(current) {
@@ -88,7 +88,7 @@ export function openSum(spec) {
       on: { click: () => { order = value; show(current); body.querySelector(".sum-order [aria-pressed=true]").focus(); } } },
     message(value ? "sum_size" : "sum_order"));
     return el("div", { class: "sum-order", role: "group", "aria-label": message("sum_sorting") },
-      el("span", { class: "quiet" }, message("sum_terms", current.terms.length)), choose(""), choose(LARGEST_FIRST));
+      el("span", { class: "muted" }, message("sum_terms", current.terms.length)), choose(""), choose(LARGEST_FIRST));
   }
 
   show(spec);
@@ -99,14 +99,14 @@ export function openSum(spec) {
 
 /**
  * Dialog with a whole vector that the page does not recompute.
- * @param {{title: string, words: string, label: string | Node, values: number[], about: string}} spec
+ * @param {{title: string, text: string, label: string | Node, values: number[], ariaLabel: string}} spec
  */
-export function openVector({ title, words, label, values, about }) {
+export function openVector({ title, text, label, values, ariaLabel }) {
   const dialog = el("dialog", { class: "sum", "aria-labelledby": "sum-title", on: {
     close: () => dialog.remove(),
     click: (event) => { if (event.target === dialog) dialog.close(); },
-  } }, el("div", { class: "sum-body" }, heading(title, () => dialog.close()), el("p", {}, words),
-    strip({ label, values, about, shown: values.length })));
+  } }, el("div", { class: "sum-body" }, heading(title, () => dialog.close()), el("p", {}, text),
+    strip({ label, values, ariaLabel, visibleCount: values.length })));
   document.body.append(dialog);
   dialog.showModal();
   return dialog;
@@ -123,36 +123,36 @@ function formatAny(value, digits) {
 }
 
 const productOf = (term) => term.reduce((total, factor) => total * factor, 1);
-const totalOf = (current) => current.total ?? sum(current.terms.map(productOf)) + sum((current.plus ?? []).map((addend) => addend.value));
+const totalOf = (current) => current.total ?? sum(current.terms.map(productOf)) + sum((current.addends ?? []).map((addend) => addend.value));
 
 /** One line: the sum, the function of it, the model's value and the difference. */
 function resultLine(current) {
   const total = totalOf(current);
-  const result = current.then ? current.then.value : total;
+  const result = current.transform ? current.transform.value : total;
   const parts = [el("div", {}, el("dt", {}, "Σ"), el("dd", { class: "number" }, formatAny(total, 6)))];
-  if (current.then) {
-    parts.push(el("div", {}, el("dt", {}, current.then.symbol), el("dd", { class: "number" }, formatAny(result, 6))));
+  if (current.transform) {
+    parts.push(el("div", {}, el("dt", {}, current.transform.symbol), el("dd", { class: "number" }, formatAny(result, 6))));
   }
-  if (current.model !== undefined) {
-    parts.push(el("div", {}, el("dt", {}, message("sum_model")), el("dd", { class: "number" }, formatAny(current.model, 6))));
+  if (current.modelValue !== undefined) {
+    parts.push(el("div", {}, el("dt", {}, message("sum_model")), el("dd", { class: "number" }, formatAny(current.modelValue, 6))));
   }
-  const size = current.model !== undefined && maxAbs([current.model, result], current.then ? [] : current.terms.map(productOf));
+  const size = current.modelValue !== undefined && maxAbs([current.modelValue, result], current.transform ? [] : current.terms.map(productOf));
   return el("div", { class: "sum-result" }, el("dl", {}, ...parts),
-    current.model !== undefined && badge(current.model === result ? 0 : Math.abs(result - current.model), size));
+    current.modelValue !== undefined && badge(current.modelValue === result ? 0 : Math.abs(result - current.modelValue), size));
 }
 
 /** The running total as a line chart. */
 function runningTotal(current) {
   const steps = [0];
   for (const term of current.terms) steps.push(steps.at(-1) + productOf(term));
-  for (const addend of current.plus ?? []) steps.push(steps.at(-1) + addend.value);
+  for (const addend of current.addends ?? []) steps.push(steps.at(-1) + addend.value);
   if (steps.length < 4) return null;
   const [low, high] = [Math.min(...steps), Math.max(...steps)];
   const [width, height, edge] = [640, 72, 6];
   const x = (index) => edge + (index / (steps.length - 1)) * (width - 2 * edge);
   const y = (value) => height - edge - ((value - low) / (high - low || 1)) * (height - 2 * edge);
-  return svg("svg", { class: "sum-path", viewBox: `0 0 ${width} ${height}`, role: "img",
-    "aria-label": message("sum_path") },
+  return svg("svg", { class: "sum-chart", viewBox: `0 0 ${width} ${height}`, role: "img",
+    "aria-label": message("sum_chart") },
   svg("line", { class: "sum-zero", x1: x(0), x2: x(steps.length - 1), y1: y(0), y2: y(0) }),
   svg("polyline", { class: "sum-line", points: steps.map((value, index) => `${x(index)},${y(value)}`).join(" ") }),
   svg("circle", { class: "sum-dot", cx: x(steps.length - 1), cy: y(steps.at(-1)), r: 4 }));
@@ -170,7 +170,7 @@ function termTable(current, order) {
     const background = signedColor(product, largest);
     return el("tr", {}, el("th", { scope: "row" }, name),
       ...factors.map((factor) => el("td", {}, factor === null ? "" : formatAny(factor, 4))),
-      pair && el("td", {}, el("span", { class: "sum-made", style: { background, color: textColor(background) } }, formatAny(product, 4))),
+      pair && el("td", {}, el("span", { class: "sum-product", style: { background, color: textColor(background) } }, formatAny(product, 4))),
       el("td", {}, formatAny(total, 4)));
   };
   const blank = current.symbols.map(() => null);
@@ -180,6 +180,6 @@ function termTable(current, order) {
         ...current.symbols.map((symbol) => el("th", { scope: "col" }, symbol)),
         pair && el("th", { scope: "col" }, current.symbols.join(" · ")),
         el("th", { scope: "col" }, message("sum_running")))),
-      el("tbody", {}, ...lines.map(({ term, at: index, product }) => line(current.names?.[index] ?? String(index + 1), term, product)),
-        ...(current.plus ?? []).map((addend) => line(`+ ${addend.symbol}`, pair ? blank : [addend.value], addend.value)))));
+      el("tbody", {}, ...lines.map(({ term, at: index, product }) => line(current.termLabels?.[index] ?? String(index + 1), term, product)),
+        ...(current.addends ?? []).map((addend) => line(`+ ${addend.symbol}`, pair ? blank : [addend.value], addend.value)))));
 }

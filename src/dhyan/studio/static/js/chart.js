@@ -11,19 +11,19 @@
  *   figure.update({ series });    // redraws with the changed options
  *   figure.picture                // its current <svg>, for exportData()
  *
- * The n-th series has the n-th colour, dash and marker unless it sets a `tone` (1 … 8).
+ * The n-th series has the n-th colour, dash and marker unless it sets a `colorIndex` (1 … 8).
  * It is redrawn when its width changes. One point has the focus: ← → move along a series, ↑ ↓ go
  * to another series, Home and End to its ends, Enter selects.
  */
 
-import { el, svg, fill } from "./dom.js";
+import { el, svg, setChildren } from "./dom.js";
 import { drawChart, focusRing, isNavigable } from "./chart_marks.js";
 import { message, addMessages } from "./messages.js";
 import { tickFormat } from "./ticks.js";
 
 addMessages({
   chart_table: ["The same as a table", "यही सारणी के रूप में"],
-  chart_hint: ["Point at the picture, or walk through it with the arrow keys, to read its numbers.",
+  chart_hint: ["Point at the picture, or use the arrow keys, to read its numbers.",
     "संख्याएँ पढ़ने के लिए चित्र पर इंगित कीजिए या तीर कुंजियों से उसमें चलिए।"],
   chart_point: ["{0}; {1}: {2}; {3}: {4}", "{0}; {1}: {2}; {3}: {4}"],
   chart_between: ["between {0} and {1}", "{0} और {1} के बीच"],
@@ -36,9 +36,9 @@ addMessages({
  * @property {string} name
  * @property {Point[]} points in order of x
  * @property {"line" | "bars"} [kind]
- * @property {number} [tone] 1 … 8
+ * @property {number} [colorIndex] 1 … 8
  * @property {boolean} [dots] a marker on every point; by default where there is room
- * @property {boolean} [walk] false: a reference line, skipped by keyboard and pointer
+ * @property {boolean} [navigable] false: a reference line, skipped by keyboard and pointer
  * @property {string} [lang] of its name
  *
  * @typedef {object} Chart
@@ -52,9 +52,9 @@ addMessages({
  * @property {number} [right] right margin
  * @property {"ends" | "top" | "none"} [legend] "ends": names at the line ends where there is room
  * @property {{x: number, text: string}[]} [marks] vertical lines with a label
- * @property {number} [chosen] the highlighted x
- * @property {(series: Series, point: Point) => string} [says] description of a point
- * @property {(series: Series, point: Point) => void} [choose] called on click and on Enter
+ * @property {number} [selectedX] the highlighted x
+ * @property {(series: Series, point: Point) => string} [describe] description of a point
+ * @property {(series: Series, point: Point) => void} [onSelect] called on click and on Enter
  * @property {string} [hint] shown in the live line until a point is selected
  */
 
@@ -65,25 +65,25 @@ export function chart(initial) {
   let selected = null; // [series, point]
   let plot = null;
   const box = el("div", { class: "chart-box" });
-  const line = el("p", { class: "chart-line live quiet", "aria-live": "polite" });
+  const line = el("p", { class: "chart-line live muted", "aria-live": "polite" });
   const body = el("div", { class: "chart-rows", tabindex: 0, role: "region",
     "aria-label": `${spec.label}: ${message("chart_table")}` });
   const table = el("details", { class: "chart-table", on: { toggle: () => table.open && tabulate() } },
     el("summary", {}, message("chart_table")), body);
   const figure = el("figure", { class: "chart", "aria-label": spec.label }, box,
-    el("div", { class: "chart-foot" }, line, table));
+    el("div", { class: "chart-footer" }, line, table));
 
   function render() {
     const focused = box.contains(document.activeElement);
     plot = drawChart(spec, width || 640);
     if (selected && !spec.series[selected[0]]?.points[selected[1]]) selected = null;
-    fill(box, plot.node);
+    setChildren(box, plot.node);
     if (plot.marks.length) plot.node.append(marker);
     select(selected ?? plot.marks[0]?.cell, { focus: focused, announce: selected !== null });
     if (table.open) tabulate();
   }
 
-  const marker = svg("g", { class: "chart-here", tabindex: 0, role: spec.choose ? "button" : "img",
+  const marker = svg("g", { class: "chart-cursor", tabindex: 0, role: spec.onSelect ? "button" : "img",
     on: { focus: () => select(selected ?? plot.marks[0].cell, {}) } });
 
   /** Move the focus ring to a point and describe it in the live line. */
@@ -91,27 +91,27 @@ export function chart(initial) {
     const mark = selection && plot.marks.find((mark) => mark.cell[0] === selection[0] && mark.cell[1] === selection[1]);
     if (!mark) return line.replaceChildren(spec.hint ?? message("chart_hint"));
     const series = spec.series[selection[0]];
-    const words = (spec.says ?? describePoint(spec))(series, series.points[selection[1]]);
-    marker.setAttribute("aria-label", words);
-    fill(marker, focusRing(mark));
-    marker.classList.toggle("on", announce);
+    const text = (spec.describe ?? describePoint(spec))(series, series.points[selection[1]]);
+    marker.setAttribute("aria-label", text);
+    setChildren(marker, focusRing(mark));
+    marker.classList.toggle("active", announce);
     if (announce) selected = selection;
-    fill(line, announce ? words : spec.hint ?? message("chart_hint"));
+    setChildren(line, announce ? text : spec.hint ?? message("chart_hint"));
     if (focus) marker.focus({ preventScroll: true });
   }
 
   function tabulate() {
-    fill(body, asTable(spec));
+    setChildren(body, asTable(spec));
   }
 
   box.addEventListener("keydown", (event) => {
     const next = nextPoint(event.key, selected ?? plot.marks[0]?.cell, spec);
     if (next) select(next, { focus: true });
-    else if (["Enter", " "].includes(event.key) && spec.choose && selected) choose();
+    else if (["Enter", " "].includes(event.key) && spec.onSelect && selected) choose();
     else return;
     event.preventDefault();
   });
-  const choose = () => spec.choose?.(spec.series[selected[0]], spec.series[selected[0]].points[selected[1]]);
+  const choose = () => spec.onSelect?.(spec.series[selected[0]], spec.series[selected[0]].points[selected[1]]);
   box.addEventListener("pointermove", (event) => {
     const mark = nearest(plot, box, event);
     if (mark) select(mark.cell, {});

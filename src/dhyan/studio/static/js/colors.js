@@ -28,10 +28,10 @@ export function signedColor(value, limit) {
   return blend(background, value < 0 ? low : high, share);
 }
 
-/** Text colour, black or white, with the higher contrast on a background. */
+/** Text color, black or white, with the higher contrast on a background. */
 export const textColor = (background) => (contrast("#000000", background) >= contrast("#ffffff", background) ? "#000000" : "#ffffff");
 
-const bytes = (colour) => [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
+const bytes = (color) => [1, 3, 5].map((start) => parseInt(color.slice(start, start + 2), 16));
 
 function blend(from, to, share) {
   const [a, b] = [bytes(from), bytes(to)];
@@ -39,8 +39,8 @@ function blend(from, to, share) {
   return `#${blended.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
 }
 
-function luminance(colour) {
-  const [red, green, blue] = bytes(colour).map((byte) => {
+function luminance(color) {
+  const [red, green, blue] = bytes(color).map((byte) => {
     const share = byte / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   });

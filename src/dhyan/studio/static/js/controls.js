@@ -8,9 +8,9 @@ import { state, set } from "./state.js";
  * @param {string} label @param {string} key of the state @param {[string, string][]} options
  */
 export function segments(label, key, options) {
-  const buttons = options.map(([value, words]) => el("button", { type: "button", role: "radio",
+  const buttons = options.map(([value, label]) => el("button", { type: "button", role: "radio",
     "aria-checked": String(state[key]) === value, tabindex: String(state[key]) === value ? 0 : -1,
-    "data-value": value, on: { click: () => choose(value) } }, words));
+    "data-value": value, on: { click: () => choose(value) } }, label));
   function show(value, focus = false) {
     for (const button of buttons) {
       const selected = button.dataset.value === value;
@@ -21,7 +21,7 @@ export function segments(label, key, options) {
   }
   function choose(value, focus = false) {
     show(value, focus);
-    set({ [key]: typeof state[key] === "number" ? Number(value) : value }, { quiet: true });
+    set({ [key]: typeof state[key] === "number" ? Number(value) : value }, { replace: true });
   }
   const keydown = (event) => {
     const offset = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
@@ -36,12 +36,12 @@ export function segments(label, key, options) {
 }
 
 /** Drop-down list. @param {string} label @param {string} key @param {[string, string][]} options */
-export function list(label, key, options, { quiet = true } = {}) {
+export function list(label, key, options, { replace = true } = {}) {
   const select = el("select", { "data-key": key, on: { change: (event) => {
     const value = event.target.value;
-    set({ [key]: typeof state[key] === "number" ? Number(value) : value }, { quiet });
-  } } }, ...options.map(([value, words]) =>
-    el("option", { value, selected: String(state[key]) === value }, words)));
+    set({ [key]: typeof state[key] === "number" ? Number(value) : value }, { replace });
+  } } }, ...options.map(([value, label]) =>
+    el("option", { value, selected: String(state[key]) === value }, label)));
   const node = el("label", { class: "field" }, el("span", {}, label), select);
   return Object.assign(node, { sync() { select.value = String(state[key]); } });
 }
@@ -52,7 +52,7 @@ export function slider(label, key, { min, max, step = 1 }, format = String) {
   const input = el("input", { type: "range", min, max, step, "data-key": key,
     "aria-valuetext": format(state[key]), on: { input: () => {
       showValue(Number(input.value));
-      set({ [key]: Number(input.value) }, { quiet: true });
+      set({ [key]: Number(input.value) }, { replace: true });
     } } });
   input.value = String(state[key]);
   function showValue(value) {
@@ -73,7 +73,7 @@ export function toggle(label, key) {
     on: { click: () => {
       const value = state[key] === "1" ? "0" : "1";
       button.setAttribute("aria-pressed", String(value === "1"));
-      set({ [key]: value }, { quiet: true });
+      set({ [key]: value }, { replace: true });
     } } }, label);
   return Object.assign(button, { sync: () => button.setAttribute("aria-pressed", String(state[key] === "1")) });
 }

@@ -24,7 +24,7 @@ export function math(tag, attributes = {}, ...children) {
 }
 
 /** Replace the children of an element. @param {Element} parent */
-export function fill(parent, ...children) {
+export function setChildren(parent, ...children) {
   parent.replaceChildren(...children.flat().filter(present));
   return parent;
 }
@@ -35,7 +35,7 @@ export function text(content, lang) {
 }
 
 /** Text in which W_q is written with a subscript. @param {string} content */
-export const indexed = (content) => content.split(/(?<=W)_(\w)/).map((part, index) => (index % 2 ? el("sub", {}, part) : part));
+export const withSubscripts = (content) => content.split(/(?<=W)_(\w)/).map((part, index) => (index % 2 ? el("sub", {}, part) : part));
 
 function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {

@@ -1,6 +1,6 @@
 /** Standalone page: the server's responses for one saved sentence are embedded in it. */
 
-const element = document.querySelector("#held");
+const element = document.querySelector("#embedded-responses");
 const responses = element ? JSON.parse(element.textContent) : {};
 
 /** Whether the page runs without a server. */

@@ -1,7 +1,7 @@
 /** Export menu: image of the view, figure for print, data, and the page as one file. */
 
 import { el } from "./dom.js";
-import { file } from "./api.js";
+import { fetchFile } from "./api.js";
 import { standalone } from "./embedded_trace.js";
 import { requestBody } from "./traces.js";
 import { state } from "./state.js";
@@ -11,10 +11,10 @@ import { asCsv, fileName } from "./export_csv.js";
 import { asPng, asSvg } from "./export_image.js";
 
 addMessages({
-  export_menu: ["Export", "साथ ले जाइए"],
-  export_seen: ["Image of the view", "चित्र, जैसा दिख रहा है"],
-  export_seen_svg: ["sharp at any size", "हर आकार में साफ़"],
-  export_seen_png: ["twice the pixels", "दुगुने पिक्सेल"],
+  export_menu: ["Export", "निर्यात"],
+  export_view: ["Image of the view", "चित्र, जैसा दिख रहा है"],
+  export_view_svg: ["vector graphics", "वेक्टर चित्र"],
+  export_view_png: ["two pixels per CSS pixel", "प्रति CSS पिक्सेल दो पिक्सेल"],
   export_figure: ["Figure for print", "छपाई के लिए चित्र"],
   export_figure_svg: ["text as outlines", "अक्षर रेखाओं के रूप में"],
   export_figure_png: ["216 dpi", "216 बिंदु प्रति इंच"],
@@ -49,13 +49,13 @@ export function setExportSource(source) {
 const sentenceOf = (view) => view.trace?.text ?? state.text;
 const metadata = (view) => ({ title: `${message(`view_${state.view}`)} · ${sentenceOf(view)}`,
   text: view.trace?.translation ?? "", link: location.href });
-const figureFile = (suffix) => (view) => file(`/api/figure.${suffix}`, figure(view));
+const figureFile = (suffix) => (view) => fetchFile(`/api/figure.${suffix}`, figure(view));
 
 /** Formats by group, with the reason where one is unavailable. */
 const GROUPS = [
-  { name: "export_seen", unavailable: (view) => !view.picture && "export_no_picture", formats: [
-    ["svg", "export_seen_svg", async (view) => asSvg(view.picture, metadata(view))],
-    ["png", "export_seen_png", (view) => asPng(view.picture, metadata(view))]] },
+  { name: "export_view", unavailable: (view) => !view.picture && "export_no_picture", formats: [
+    ["svg", "export_view_svg", async (view) => asSvg(view.picture, metadata(view))],
+    ["png", "export_view_png", (view) => asPng(view.picture, metadata(view))]] },
   { name: "export_figure", unavailable: (view) => needsServer() || noTrace(view), formats: [
     ["svg", "export_figure_svg", figureFile("svg")], ["png", "export_figure_png", figureFile("png")],
     ["pdf", "export_figure_pdf", figureFile("pdf")]] },
@@ -65,7 +65,7 @@ const GROUPS = [
     ["json", "export_json", async (view) =>
       new Blob([JSON.stringify(view.trace), "\n"], { type: "application/json" }), noTrace]] },
   { name: "export_page", unavailable: (view) => needsServer() || noTrace(view), formats: [
-    ["html", "export_html", () => file("/api/export.html", requestBody())]] },
+    ["html", "export_html", () => fetchFile("/api/export.html", requestBody())]] },
 ];
 
 const needsServer = () => standalone && "export_no_server";
@@ -136,7 +136,7 @@ function groupElement({ name, unavailable, formats }, view, close) {
     el("p", { id: heading, class: "export-group", role: "presentation" }, message(name)),
     ...formats.map(([suffix, words, make, formatReason]) => {
       const reason = groupReason || formatReason?.(view) || "";
-      return el("div", { role: "menuitem", tabindex: -1, "data-way": `${name.slice(7)}-${suffix}`,
+      return el("div", { role: "menuitem", tabindex: -1, "data-format": `${name.slice(7)}-${suffix}`,
         "aria-disabled": Boolean(reason), on: { click: () => {
           if (reason) return showStatus(message(reason));
           close();

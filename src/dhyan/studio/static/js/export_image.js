@@ -1,12 +1,12 @@
 /** SVG and PNG of the current view: computed styles inlined, a subset of the font embedded. */
 
 import { svg } from "./dom.js";
-import { file } from "./api.js";
+import { fetchFile } from "./api.js";
 import { standalone } from "./embedded_trace.js";
 
 const PADDING = 16;
-const SHARPNESS = 2; // PNG pixels per CSS pixel
-const LARGEST = 8192; // largest canvas side that all browsers support
+const PIXEL_RATIO = 2; // PNG pixels per CSS pixel
+const MAX_CANVAS_SIDE = 8192; // largest canvas side that all browsers support
 
 /** Inherited CSS properties; below, properties that are not inherited with their initial values. */
 const INHERITED = ["fill", "fill-opacity", "fill-rule", "stroke", "stroke-width", "stroke-opacity",
@@ -20,17 +20,17 @@ const PAGE_ATTRIBUTES = /^(class|tabindex|style|data-.*|aria-.*|role)$/;
 
 /**
  * Self-contained SVG. @param {SVGSVGElement} picture
- * @param {{title: string, text: string, link: string}} about
+ * @param {{title: string, text: string, link: string}} metadata
  */
-export async function asSvg(picture, about) {
-  const { words: text } = await serialize(picture, about);
+export async function asSvg(picture, metadata) {
+  const { markup: text } = await serialize(picture, metadata);
   return new Blob(['<?xml version="1.0" encoding="UTF-8"?>\n', text, "\n"], { type: "image/svg+xml" });
 }
 
 /** PNG at twice the size on the page. @param {SVGSVGElement} picture */
-export async function asPng(picture, about) {
-  const { words: text, width, height } = await serialize(picture, about);
-  const scale = Math.min(SHARPNESS, LARGEST / Math.max(width, height));
+export async function asPng(picture, metadata) {
+  const { markup: text, width, height } = await serialize(picture, metadata);
+  const scale = Math.min(PIXEL_RATIO, MAX_CANVAS_SIDE / Math.max(width, height));
   const image = new Image();
   const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
   try {
@@ -41,14 +41,14 @@ export async function asPng(picture, about) {
     canvas.height = Math.round(height * scale);
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     const png = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-    return withTexts(png, { Title: about.title, Description: about.text, Source: about.link });
+    return withTexts(png, { Title: metadata.title, Description: metadata.text, Source: metadata.link });
   } finally {
     URL.revokeObjectURL(url);
   }
 }
 
 /** Serialized SVG on the page's background, with padding. */
-async function serialize(picture, about) {
+async function serialize(picture, metadata) {
   const restoreScroll = await resetScroll(picture);
   const box = picture.getBoundingClientRect();
   const [width, height] = [box.width + 2 * PADDING, box.height + 2 * PADDING].map(Math.ceil);
@@ -59,13 +59,13 @@ async function serialize(picture, about) {
   copyDefinitions(inner);
   const background = getComputedStyle(document.body).backgroundColor;
   const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" },
-    svg("title", {}, about.title), svg("desc", {}, about.text),
-    svg("metadata", {}, about.link),
+    svg("title", {}, metadata.title), svg("desc", {}, metadata.text),
+    svg("metadata", {}, metadata.link),
     svg("rect", { width, height, fill: background }), ...canvases(picture, box), inner);
   restoreScroll();
   const fontFace = await fontRule(root.textContent);
   if (fontFace) root.prepend(svg("style", {}, fontFace));
-  return { words: new XMLSerializer().serializeToString(root), width, height };
+  return { markup: new XMLSerializer().serializeToString(root), width, height };
 }
 
 /** Scroll ancestors to their origin, so that sticky labels are at their own positions; returns a function that restores the scroll. */
@@ -76,7 +76,7 @@ async function resetScroll(picture) {
   }
   for (const [element] of scrolled) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
   if (scrolled.length) await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-  return () => scrolled.forEach(([element, remainder, top]) => element.scrollTo({ left: remainder, top, behavior: "instant" }));
+  return () => scrolled.forEach(([element, left, top]) => element.scrollTo({ left, top, behavior: "instant" }));
 }
 
 /** A clone with the computed styles written as attributes. */
@@ -127,7 +127,7 @@ async function fontRule(text) {
   const characters = [...new Set(text)].filter((letter) => letter > "\u08ff").sort().join("");
   if (!characters) return "";
   if (standalone) return embeddedFontRule();
-  const font = await file(`/api/font/subset.ttf?text=${encodeURIComponent(characters)}`);
+  const font = await fetchFile(`/api/font/subset.ttf?text=${encodeURIComponent(characters)}`);
   return `@font-face { font-family: "Noto Sans Devanagari"; font-weight: 100 900; `
     + `src: url("${await asUrl(font)}") format("truetype"); }`;
 }
@@ -161,8 +161,8 @@ function withTexts(png, texts) {
 }
 
 /** A PNG chunk: length, type, bytes, CRC-32 of type and bytes. */
-function chunk(kind, bytes) {
-  const body = Uint8Array.from([...new TextEncoder().encode(kind), ...bytes]);
+function chunk(type, bytes) {
+  const body = Uint8Array.from([...new TextEncoder().encode(type), ...bytes]);
   const view = new DataView(new ArrayBuffer(body.length + 8));
   view.setUint32(0, bytes.length);
   new Uint8Array(view.buffer).set(body, 4);

@@ -1,19 +1,19 @@
 /** Page header: sentence, model, search, tools. */
 
-import { el, fill } from "./dom.js";
+import { el, setChildren } from "./dom.js";
 import { state, set, subscribe, address } from "./state.js";
 import { lang, message } from "./messages.js";
 import { showStatus } from "./status.js";
 import { openExport } from "./export.js";
-import { openKeys } from "./keyboard.js";
+import { openShortcuts } from "./keyboard.js";
 import { examples } from "./example_sentences.js";
 
 /** Hindi descriptions of the attention scores; recipes have the English ones. */
-const IN_HINDI = {
+const HINDI_DESCRIPTIONS = {
   bottleneck: "अवधान नहीं: पूरे वाक्य के लिए एक ही सदिश।",
-  additive: "योगात्मक अवधान (बहदानाउ): हर शब्द से पहले वाक्य को नए सिरे से देखता है।",
-  dot: "गुणनात्मक अवधान (लुओंग): पहले चरण लेता है, फिर अदिश गुणनफल से देखता है।",
-  general: "गुणनात्मक अवधान (लुओंग): पहले चरण लेता है, फिर आव्यूह के साथ गुणनफल से देखता है।",
+  additive: "योगात्मक अवधान (बहदानाउ): हर चरण से पहले अवधान।",
+  dot: "गुणनात्मक अवधान (लुओंग): चरण के बाद, अंक अदिश गुणनफल।",
+  general: "गुणनात्मक अवधान (लुओंग): चरण के बाद, अंक आव्यूह के साथ गुणनफल।",
   heads: "Transformer: कई हेडों से स्व-अवधान, मास्क वाला अवधान और क्रॉस-अवधान।",
 };
 
@@ -46,20 +46,20 @@ const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).s
 
 /** Select the first model where none is selected, and the sentence of a saved trace. */
 function applyDefaults() {
-  if (!state.model && cards.length) set({ model: cards[0].name }, { quiet: true });
-  if (card()?.saved) set(modelPatch(state.model), { quiet: true });
+  if (!state.model && cards.length) set({ model: cards[0].name }, { replace: true });
+  if (card()?.saved) set(modelPatch(state.model), { replace: true });
 }
 
 const allSaved = () => cards.length > 0 && cards.every((card) => card.saved);
 
 function draw() {
-  fill(document.querySelector("#header"), logo(), sentenceForm(), tools(), selectors(),
+  setChildren(document.querySelector("#header"), logo(), sentenceForm(), tools(), selectors(),
     allSaved() ? sentences() : examples());
   syncState();
 }
 
 function logo() {
-  return el("a", { class: "mark", href: address({ view: "translate" }), "aria-label": "dhyan studio" },
+  return el("a", { class: "logo", href: address({ view: "translate" }), "aria-label": "dhyan studio" },
     el("b", { lang: "hi" }, "ध्यान"), el("span", {}, "dhyan"));
 }
 
@@ -73,16 +73,16 @@ function sentenceForm() {
         send();
       }
     } } });
-  return el("form", { class: "ask", role: "search", on: { submit: (event) => {
+  return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, box, el("button", { class: "main", type: "submit" }, message("translate")));
+  } } }, box, el("button", { class: "primary", type: "submit" }, message("translate")));
 }
 
 function send() {
   const words = document.querySelector("#sentence").value.normalize("NFC").trim();
-  if (!cards.length) showStatus(message("waits"));
-  if (words === state.text) document.dispatchEvent(new CustomEvent("again"));
+  if (!cards.length) showStatus(message("no_model_ready"));
+  if (words === state.text) document.dispatchEvent(new CustomEvent("retranslate"));
   else set({ text: words, target: 1, source: 1, prefix: "" });
 }
 
@@ -103,21 +103,21 @@ function tools() {
   return el("div", { class: "tools" },
     button(message("link"), copy, { id: "copy-link" }),
     button(`${message("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
-    button("◐", () => set({ theme: next[state.theme] }, { quiet: true }), { id: "theme" }),
+    button("◐", () => set({ theme: next[state.theme] }, { replace: true }), { id: "theme" }),
     button(state.language === "hi" ? "English" : "हिन्दी", () => set({ language: state.language === "hi" ? "en" : "hi" }),
-      { id: "ui", lang: state.language === "hi" ? "en" : "hi" }),
-    button("?", openKeys, { id: "help", "aria-label": message("keys") }));
+      { id: "language", lang: state.language === "hi" ? "en" : "hi" }),
+    button("?", openShortcuts, { id: "help", "aria-label": message("keys") }));
 }
 
 function selectors() {
   const select = (id, label, options, change) => el("label", {}, label,
     el("select", { id, on: { change: (event) => change(event.target.value) } },
-      ...options.map(([value, words]) => el("option", { value }, words))));
+      ...options.map(([value, label]) => el("option", { value }, label))));
   const beams = [["1", message("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), message("beam", k)])];
-  return el("div", { class: "chosen" },
+  return el("div", { class: "selectors" },
     select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
-    el("span", { class: "quiet", id: "about" }));
+    el("span", { class: "muted", id: "model-description" }));
 }
 
 /** Buttons with the sentences of several saved traces. */
@@ -128,7 +128,7 @@ function sentences() {
 }
 
 /** Description of a model: from its recipe, or by its attention score in Hindi. */
-const about = (card) => (lang() === "hi" && IN_HINDI[card?.score]) || (card?.about ?? "");
+const describeModel = (card) => (lang() === "hi" && HINDI_DESCRIPTIONS[card?.score]) || (card?.about ?? "");
 
 /** Show the state in the header's controls. */
 function syncState() {
@@ -137,7 +137,7 @@ function syncState() {
   grow();
   document.querySelector("#model").value = state.model;
   document.querySelector("#beam").value = String(state.beam);
-  document.querySelector("#about").textContent =
-    card()?.saved ? message("saved", state.model) : about(card());
+  document.querySelector("#model-description").textContent =
+    card()?.saved ? message("saved", state.model) : describeModel(card());
   document.querySelector("#theme").setAttribute("aria-label", `${message("theme")}: ${message(state.theme)}`);
 }

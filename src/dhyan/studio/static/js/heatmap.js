@@ -6,60 +6,60 @@
 import { el, svg } from "./dom.js";
 import { weightColor, signedColor, textColor } from "./colors.js";
 import { formatNumber } from "./numbers.js";
-import { rowFeet, labels, measure } from "./heatmap_layout.js";
+import { rowStatistics, labels, measure } from "./heatmap_layout.js";
 import { onCanvas } from "./heatmap_canvas.js";
 
-const MOST_DRAWN = 60; // rows and columns drawn as SVG
+const MAX_SVG_SIZE = 60; // rows and columns drawn as SVG
 const BORDERS = 20; // pixels of a large map's border and scroll bar
 let patternCount = 0;
 
 /**
- * @typedef {{text: string, lang?: string, before?: string, under?: string, faint?: boolean, note?: string}} Label
- *   `before` is a faint mark, `under` a second line (rows only), `faint` an unknown word, `note` a tooltip
+ * @typedef {{text: string, lang?: string, prefix?: string, subtitle?: string, faint?: boolean, note?: string}} Label
+ *   `prefix` is a faint mark, `subtitle` a second line (rows only), `faint` an unknown word, `note` a tooltip
  * @typedef {object} Heat
  * @property {number[][]} values
  * @property {Label[]} rows queries
  * @property {Label[]} columns keys
  * @property {string} label accessible name
- * @property {(row: number, column: number, value: number) => string} says description of a cell
+ * @property {(row: number, column: number, value: number) => string} describe description of a cell
  * @property {boolean[][]} [hidden] masked cells: hatched, −∞
  * @property {"weights" | "numbers"} [kind]
  * @property {"linear" | "sqrt"} [scale]
- * @property {number} [most] limit of the signed colour map; the largest magnitude by default
- * @property {[number, number]} [at] the focused cell
+ * @property {number} [colorLimit] limit of the signed colour map; the largest magnitude by default
+ * @property {[number, number]} [selected] the focused cell
  * @property {boolean} [numbers] numbers in the cells where they fit
- * @property {{heads: string[], rows: string[][]}} [feet] columns at the right of every row
+ * @property {{titles: string[], rows: string[][]}} [statistics] columns at the right of every row
  * @property {number | null} [pinned] the pinned row
- * @property {(row: number, column: number) => void} [focus] a cell gets the focus
- * @property {(row: number | null, column: number | null) => void} [hover] the pointer is over a label or a cell; two
+ * @property {(row: number, column: number) => void} [onFocus] a cell gets the focus
+ * @property {(row: number | null, column: number | null) => void} [onHover] the pointer is over a label or a cell; two
  *   nulls when the pointer leaves
- * @property {(row: number, column: number) => void} [open] Enter, or a double click
- * @property {(row: number) => void} [pin] Space
- * @property {(row: number | null, column: number | null) => void} [label_click] a label is clicked
- * @property {number} [widest] available width in pixels
- * @property {number} [least] smallest cell width in pixels; a wider map scrolls
+ * @property {(row: number, column: number) => void} [onOpen] Enter, or a double click
+ * @property {(row: number) => void} [onPin] Space
+ * @property {(row: number | null, column: number | null) => void} [onLabelClick] a label is clicked
+ * @property {number} [maxWidth] available width in pixels
+ * @property {number} [minCellWidth] smallest cell width in pixels; a wider map scrolls
  */
 
 /**
- * The map. `move([row, column])` sets the focus, `point(row, column)` the crosshair
- * without callbacks, `pin(row)` the pinned row.
+ * The map. `setFocus([row, column])` sets the focus, `setCrosshair(row, column)` the crosshair
+ * without callbacks, `setPinned(row)` the pinned row.
  * @param {Heat} heat
  */
-export function draw(heat) {
-  const large = Math.max(heat.values.length, heat.columns.length) > MOST_DRAWN;
-  const layout = measure(large ? { ...heat, widest: (heat.widest || 720) - BORDERS } : heat);
+export function drawHeatmap(heat) {
+  const large = Math.max(heat.values.length, heat.columns.length) > MAX_SVG_SIZE;
+  const layout = measure(large ? { ...heat, maxWidth: (heat.maxWidth || 720) - BORDERS } : heat);
   const labelLayer = labels(heat, layout);
   const crosshair = drawCrosshair(heat, layout);
   const grid = (large ? onCanvas : drawSvg)(heat, layout, { labelLayer, crosshair, color: colorScale(heat) });
-  const box = el("div", { class: large ? "heat heat-far" : "heat", role: "group", "aria-label": heat.label,
-    style: { "scroll-padding": `${layout.above}px 8px 8px ${layout.beside}px` } }, grid.node);
-  let focused = [clamp(heat.at?.[0] ?? 0, heat.values.length), clamp(heat.at?.[1] ?? 0, heat.columns.length)];
+  const box = el("div", { class: large ? "heatmap heatmap-scroll" : "heatmap", role: "group", "aria-label": heat.label,
+    style: { "scroll-padding": `${layout.top}px 8px 8px ${layout.left}px` } }, grid.node);
+  let focused = [clamp(heat.selected?.[0] ?? 0, heat.values.length), clamp(heat.selected?.[1] ?? 0, heat.columns.length)];
 
   function move([row, column], { focus = true, announce = true } = {}) {
     focused = [clamp(row, heat.values.length), clamp(column, heat.columns.length)];
     grid.mark(...focused, focus);
     labelLayer.highlight(...focused);
-    if (announce) heat.focus?.(...focused);
+    if (announce) heat.onFocus?.(...focused);
   }
 
   function point(row, column) {
@@ -73,12 +73,12 @@ export function draw(heat) {
     if (next) {
       event.preventDefault();
       move(next);
-    } else if (event.key === "Enter" && heat.open) {
+    } else if (event.key === "Enter" && heat.onOpen) {
       event.preventDefault();
-      heat.open(...focused);
-    } else if (event.key === " " && heat.pin) {
+      heat.onOpen(...focused);
+    } else if (event.key === " " && heat.onPin) {
       event.preventDefault();
-      heat.pin(focused[0]);
+      heat.onPin(focused[0]);
     }
   });
   let last = "null null";
@@ -86,7 +86,7 @@ export function draw(heat) {
     if (last === `${row} ${column}`) return;
     last = `${row} ${column}`;
     point(row, column);
-    heat.hover?.(row, column);
+    heat.onHover?.(row, column);
   };
   box.addEventListener("pointerover", (event) => {
     const position = cellOf(event.target);
@@ -95,18 +95,18 @@ export function draw(heat) {
   box.addEventListener("pointerleave", () => hover(null, null));
   box.addEventListener("click", (event) => {
     const label = event.target.closest(".label");
-    if (label && heat.label_click) heat.label_click(...cellOf(label));
+    if (label && heat.onLabelClick) heat.onLabelClick(...cellOf(label));
   });
   box.addEventListener("scroll", () => labelLayer.scroll(box.scrollLeft, box.scrollTop), { passive: true });
   grid.bindEvents((row, column, kind) => {
     if (kind === "hover") hover(row, column);
-    else if (kind === "open") heat.open?.(row, column);
+    else if (kind === "open") heat.onOpen?.(row, column);
     else move([row, column]);
   });
   grid.mark(...focused, false);
   labelLayer.highlight(...focused);
   crosshair.pin(heat.pinned ?? null);
-  return Object.assign(box, { move, point, pin: crosshair.pin });
+  return Object.assign(box, { setFocus: move, setCrosshair: point, setPinned: crosshair.pin });
 }
 
 /** Row and column of an element; null where it has none. */
@@ -139,7 +139,7 @@ const clamp = (value, count) => Math.min(Math.max(value, 0), count - 1);
 function colorScale(heat) {
   if (heat.kind !== "numbers") return (value) => weightColor(value, heat.scale);
   const values = heat.values.flat().filter(Number.isFinite);
-  const limit = heat.most ?? values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 1e-9);
+  const limit = heat.colorLimit ?? values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 1e-9);
   return (value) => signedColor(value, limit);
 }
 
@@ -147,18 +147,18 @@ function colorScale(heat) {
 function drawCrosshair(heat, layout) {
   const [width, height] = [layout.cell * heat.columns.length, layout.rowHeight * heat.values.length];
   const band = (kind) => svg("rect", { class: kind, visibility: "hidden" });
-  const [across, down, pinnedBand] = [band("band"), band("band"), band("band held")];
+  const [across, down, pinnedBand] = [band("crosshair"), band("crosshair"), band("crosshair pinned")];
   const placeBand = (band, index, x, y, width, height) => {
     band.setAttribute("visibility", index === null ? "hidden" : "visible");
     if (index === null) return;
     for (const [name, value] of Object.entries({ x, y, width, height })) band.setAttribute(name, value);
   };
-  const placeRow = (band, index) => placeBand(band, index, layout.beside, layout.above + index * layout.rowHeight, width, layout.rowHeight);
+  const placeRow = (band, index) => placeBand(band, index, layout.left, layout.top + index * layout.rowHeight, width, layout.rowHeight);
   return {
-    node: svg("g", { "aria-hidden": "true", class: "bands" }, across, down, pinnedBand),
+    node: svg("g", { "aria-hidden": "true", class: "crosshairs" }, across, down, pinnedBand),
     point(row, column) {
       placeRow(across, row);
-      placeBand(down, column, layout.beside + column * layout.cell, layout.above, layout.cell, height);
+      placeBand(down, column, layout.left + column * layout.cell, layout.top, layout.cell, height);
     },
     pin: (row) => placeRow(pinnedBand, row),
   };
@@ -167,7 +167,7 @@ function drawCrosshair(heat, layout) {
 function hatch(name) {
   return svg("defs", {}, svg("pattern", { id: name, width: 6, height: 6,
     patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-  svg("rect", { width: 6, height: 6, class: "hatch-ground" }),
+  svg("rect", { width: 6, height: 6, class: "hatch-background" }),
   svg("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch-line" })));
 }
 
@@ -179,16 +179,16 @@ function drawSvg(heat, layout, { labelLayer, crosshair, color }) {
   const lines = cells.map((line, row) =>
     svg("g", { role: "row", "aria-label": heat.rows[row].text }, ...line));
   const node = svg("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, width: layout.width,
-    height: layout.height, class: "heat-picture" }, hatch(pattern),
+    height: layout.height, class: "heatmap-svg" }, hatch(pattern),
   svg("g", { role: "grid", "aria-label": heat.label, "aria-rowcount": heat.values.length,
-    "aria-colcount": heat.columns.length }, ...lines), crosshair.node, rowFeet(heat, layout), labelLayer.node);
-  const ring = svg("rect", { class: "ring", width: layout.cell, height: layout.rowHeight });
+    "aria-colcount": heat.columns.length }, ...lines), crosshair.node, rowStatistics(heat, layout), labelLayer.node);
+  const ring = svg("rect", { class: "focus-ring", width: layout.cell, height: layout.rowHeight });
   crosshair.node.append(ring); // drawn last, so that neighbouring cells do not cover it
   let focusedCell = null;
 
   function mark(row, column, focus) {
-    ring.setAttribute("x", layout.beside + column * layout.cell);
-    ring.setAttribute("y", layout.above + row * layout.rowHeight);
+    ring.setAttribute("x", layout.left + column * layout.cell);
+    ring.setAttribute("y", layout.top + row * layout.rowHeight);
     focusedCell?.setAttribute("tabindex", "-1");
     focusedCell = cells[row][column];
     focusedCell.setAttribute("tabindex", "0");
@@ -207,13 +207,13 @@ function drawSvg(heat, layout, { labelLayer, crosshair, color }) {
 function cell(heat, layout, row, column, value, { color, pattern }) {
   const hidden = heat.hidden?.[row]?.[column];
   const background = hidden ? `url(#${pattern})` : color(value);
-  const [x, y] = [layout.beside + column * layout.cell, layout.above + row * layout.rowHeight];
+  const [x, y] = [layout.left + column * layout.cell, layout.top + row * layout.rowHeight];
   const small = layout.cell < 34 ? " small" : "";
   const formatted = digits(heat, value, hidden, small);
   const fits = heat.numbers !== false && layout.rowHeight >= 16 && layout.cell >= (small ? 5.8 : 7) * formatted.length;
   return svg("g", { class: "cell", role: "gridcell", tabindex: -1, "data-row": row,
-    "data-column": column, "data-value": value, "aria-label": heat.says(row, column, value) },
-  svg("rect", { x, y, width: layout.cell, height: layout.rowHeight, fill: background, class: "tile" }),
+    "data-column": column, "data-value": value, "aria-label": heat.describe(row, column, value) },
+  svg("rect", { x, y, width: layout.cell, height: layout.rowHeight, fill: background, class: "cell-rect" }),
   fits && svg("text", { x: x + layout.cell / 2, y: y + layout.rowHeight / 2 + 4, class: `digits${small}`,
     fill: hidden ? "currentColor" : textColor(background), "aria-hidden": "true" }, formatted));
 }

@@ -3,48 +3,48 @@
 import { svg } from "./dom.js";
 
 const GAP = 8;
-const FOOT = 58;
-const BESIDE = 180; // largest width of a row label in pixels
-const ABOVE = 190; // largest length of a slanted column label
+const STATISTIC_WIDTH = 58;
+const MAX_ROW_LABEL = 180; // largest width of a row label in pixels
+const MAX_COLUMN_LABEL = 190; // largest length of a slanted column label
 const SLANT = Math.SQRT1_2;
-const LEAST = 6; // pixels of a cell
+const MIN_CELL_WIDTH = 6; // pixels of a cell
 
 /** Sizes of cells and labels. @param {import("./heatmap.js").Heat} heat */
 export function measure(heat) {
-  const names = heat.rows.map((row) => Math.max(labelWidth(mark(row) + row.text), 0.8 * labelWidth(row.under ?? "")));
-  const beside = Math.ceil(Math.min(Math.max(...names, 24), BESIDE)) + 20;
-  const heads = heat.columns.map((column) => Math.min(labelWidth(mark(column) + column.text), ABOVE));
-  const above = Math.ceil(Math.max(...heads, 24) * SLANT) + 20;
-  const feet = (heat.feet?.heads.length ?? 0) * FOOT;
+  const rowLabels = heat.rows.map((row) => Math.max(labelWidth(prefixOf(row) + row.text), 0.8 * labelWidth(row.subtitle ?? "")));
+  const left = Math.ceil(Math.min(Math.max(...rowLabels, 24), MAX_ROW_LABEL)) + 20;
+  const columnLabels = heat.columns.map((column) => Math.min(labelWidth(prefixOf(column) + column.text), MAX_COLUMN_LABEL));
+  const top = Math.ceil(Math.max(...columnLabels, 24) * SLANT) + 20;
+  const statisticsWidth = (heat.statistics?.titles.length ?? 0) * STATISTIC_WIDTH;
   const count = heat.columns.length;
-  const available = (heat.widest || 720) - beside - GAP - Math.max(feet, 34);
-  const least = heat.least ?? LEAST;
-  const cell = Math.max(least, Math.min(56, Math.floor(available / count)));
-  const doubled = heat.rows.some((row) => row.under);
-  const few = count > 60 && heat.values.length <= 40; // wide maps keep a readable row height
-  const high = Math.max(Math.min(36, cell), doubled ? 38 : few ? 18 : least);
-  const right = beside + cell * count;
-  const reach = Math.max(...heads.map((length, index) => beside + (index + 0.5) * cell + 10 + length * SLANT));
-  return { beside, above, cell, rowHeight: high, right, width: Math.ceil(Math.max(right + feet, reach) + GAP),
-    height: above + high * heat.values.length + GAP };
+  const available = (heat.maxWidth || 720) - left - GAP - Math.max(statisticsWidth, 34);
+  const minCellWidth = heat.minCellWidth ?? MIN_CELL_WIDTH;
+  const cell = Math.max(minCellWidth, Math.min(56, Math.floor(available / count)));
+  const hasSubtitles = heat.rows.some((row) => row.subtitle);
+  const isWide = count > 60 && heat.values.length <= 40; // wide maps keep a readable row height
+  const rowHeight = Math.max(Math.min(36, cell), hasSubtitles ? 38 : isWide ? 18 : minCellWidth);
+  const right = left + cell * count;
+  const labelEnd = Math.max(...columnLabels.map((length, index) => left + (index + 0.5) * cell + 10 + length * SLANT));
+  return { left, top, cell, rowHeight, right, width: Math.ceil(Math.max(right + statisticsWidth, labelEnd) + GAP),
+    height: top + rowHeight * heat.values.length + GAP };
 }
 
-const mark = (label) => label.before ?? "";
+const prefixOf = (label) => label.prefix ?? "";
 
-let pen = null;
-/** Width of a label in pixels. @param {string} words */
-export function labelWidth(words) {
-  pen ??= document.createElement("canvas").getContext("2d");
-  pen.font = "14px 'Noto Sans Devanagari', system-ui, sans-serif";
-  return pen.measureText(words).width;
+let context2d = null;
+/** Width of a label in pixels. @param {string} text */
+export function labelWidth(text) {
+  context2d ??= document.createElement("canvas").getContext("2d");
+  context2d.font = "14px 'Noto Sans Devanagari', system-ui, sans-serif";
+  return context2d.measureText(text).width;
 }
 
 /** Truncate a label at a grapheme boundary. */
-function truncate(words, maxWidth) {
-  if (labelWidth(words) <= maxWidth) return words;
-  const letters = [...new Intl.Segmenter("hi").segment(words)].map((part) => part.segment);
-  while (letters.length && labelWidth(`${letters.join("")}…`) > maxWidth) letters.pop();
-  return `${letters.join("")}…`;
+function truncate(text, maxWidth) {
+  if (labelWidth(text) <= maxWidth) return text;
+  const graphemes = [...new Intl.Segmenter("hi").segment(text)].map((part) => part.segment);
+  while (graphemes.length && labelWidth(`${graphemes.join("")}…`) > maxWidth) graphemes.pop();
+  return `${graphemes.join("")}…`;
 }
 
 /**
@@ -54,30 +54,30 @@ function truncate(words, maxWidth) {
 export function labels(heat, layout) {
   const skips = [Math.ceil(17 / layout.rowHeight), Math.ceil(20 / layout.cell)];
   const columns = heat.columns.map((column, index) => {
-    const [x, y] = [layout.beside + (index + 0.5) * layout.cell + 4, layout.above - 8];
-    return labelText(column, { x, y, transform: `rotate(-45 ${x} ${y})`, "data-column": index }, ABOVE, index % skips[1]);
+    const [x, y] = [layout.left + (index + 0.5) * layout.cell + 4, layout.top - 8];
+    return labelText(column, { x, y, transform: `rotate(-45 ${x} ${y})`, "data-column": index }, MAX_COLUMN_LABEL, index % skips[1]);
   });
   const rows = heat.rows.map((row, index) => {
-    const y = layout.above + (index + 0.5) * layout.rowHeight + (row.under ? -2 : 5);
-    return svg("g", {}, labelText(row, { x: layout.beside - 10, y, "text-anchor": "end", "data-row": index },
-      BESIDE, index % skips[0]),
-    row.under && svg("text", { x: layout.beside - 10, y: y + 15, "text-anchor": "end", class: "label-under",
-      lang: `${row.lang ?? "hi"}-Latn` }, row.under));
+    const y = layout.top + (index + 0.5) * layout.rowHeight + (row.subtitle ? -2 : 5);
+    return svg("g", {}, labelText(row, { x: layout.left - 10, y, "text-anchor": "end", "data-row": index },
+      MAX_ROW_LABEL, index % skips[0]),
+    row.subtitle && svg("text", { x: layout.left - 10, y: y + 15, "text-anchor": "end", class: "label-subtitle",
+      lang: `${row.lang ?? "hi"}-Latn` }, row.subtitle));
   });
-  const background = (width, height) => svg("rect", { width, height, class: "label-ground" });
+  const background = (width, height) => svg("rect", { width, height, class: "label-background" });
   const [top, left] = [
-    svg("g", {}, background(layout.width, layout.above - 2), ...footHeads(heat, layout), ...columns),
-    svg("g", {}, background(layout.beside - 2, layout.height), ...rows),
+    svg("g", {}, background(layout.width, layout.top - 2), ...statisticTitles(heat, layout), ...columns),
+    svg("g", {}, background(layout.left - 2, layout.height), ...rows),
   ];
-  const corner = background(layout.beside - 2, layout.above - 2);
+  const corner = background(layout.left - 2, layout.top - 2);
   const node = svg("g", { "aria-hidden": "true", class: "labels" }, top, left, corner);
   let highlighted = [];
   return {
     node,
     highlight(row, column) {
-      for (const element of highlighted) element.classList.remove("here");
+      for (const element of highlighted) element.classList.remove("selected");
       highlighted = [rows[row]?.firstChild, columns[column]].filter(Boolean);
-      for (const element of highlighted) element.classList.add("here");
+      for (const element of highlighted) element.classList.add("selected");
       if (columns[column]) top.append(columns[column]); // above its neighbours
     },
     /** Keep the labels in view after scrolling. */
@@ -89,23 +89,23 @@ export function labels(heat, layout) {
   };
 }
 
-function labelText(label, attributes, maxWidth, rare) {
+function labelText(label, attributes, maxWidth, skipped) {
   const element = svg("text", { ...attributes, lang: label.lang,
-    class: `label${rare ? " rare" : ""}${label.faint ? " faint" : ""}` },
-  label.before && svg("tspan", { class: "label-mark" }, label.before), truncate(label.text, maxWidth));
+    class: `label${skipped ? " skipped" : ""}${label.faint ? " faint" : ""}` },
+  label.prefix && svg("tspan", { class: "label-prefix" }, label.prefix), truncate(label.text, maxWidth));
   if (label.note || labelWidth(label.text) > maxWidth) element.append(svg("title", {}, label.note ?? label.text));
   return element;
 }
 
 /** Columns at the right of every row (sum, entropy). */
-export function rowFeet(heat, layout) {
-  if (!heat.feet) return null;
-  return svg("g", { "aria-hidden": "true" }, ...heat.feet.rows.flatMap((line, row) => line.map((words, index) =>
-    foot(layout, words, index, layout.above + (row + 0.5) * layout.rowHeight + 4))));
+export function rowStatistics(heat, layout) {
+  if (!heat.statistics) return null;
+  return svg("g", { "aria-hidden": "true" }, ...heat.statistics.rows.flatMap((line, row) => line.map((text, index) =>
+    statistic(layout, text, index, layout.top + (row + 0.5) * layout.rowHeight + 4))));
 }
 
-const footHeads = (heat, layout) =>
-  (heat.feet?.heads ?? []).map((words, index) => foot(layout, words, index, layout.above - 10));
+const statisticTitles = (heat, layout) =>
+  (heat.statistics?.titles ?? []).map((text, index) => statistic(layout, text, index, layout.top - 10));
 
-const foot = (layout, words, index, y) =>
-  svg("text", { x: layout.right + (index + 1) * FOOT - 4, y, "text-anchor": "end", class: "foot" }, words);
+const statistic = (layout, text, index, y) =>
+  svg("text", { x: layout.right + (index + 1) * STATISTIC_WIDTH - 4, y, "text-anchor": "end", class: "row-statistic" }, text);

@@ -1,6 +1,6 @@
 /** Lesson panel: explanation of a view, and a question with its answer. */
 
-import { el, fill } from "./dom.js";
+import { el, setChildren } from "./dom.js";
 import { setPreference, getPreference } from "./preferences.js";
 import { lang, addMessages, message } from "./messages.js";
 
@@ -13,7 +13,7 @@ const CLOSED = "dhyan-lesson-closed";
 const panel = document.querySelector("#lesson");
 let lessonContent = null;
 
-/** @param {{title: [string, string], text: [string, string], ask: [string, string], answer: [string, string]}} [content] */
+/** @param {{title: [string, string], text: [string, string], question: [string, string], answer: [string, string]}} [content] */
 export function lesson(content) {
   lessonContent = content;
   draw();
@@ -22,7 +22,7 @@ export function lesson(content) {
 function draw() {
   panel.hidden = !lessonContent;
   document.body.dataset.lesson = lessonContent ? "open" : "none";
-  if (!lessonContent) return fill(panel);
+  if (!lessonContent) return setChildren(panel);
   const translate = (pair) => pair[lang() === "hi" ? 1 : 0];
   const closed = getPreference(CLOSED);
   document.body.dataset.lesson = closed ? "closed" : "open";
@@ -33,12 +33,12 @@ function draw() {
       panel.querySelector("button").focus();
     } } }, closed ? "‹" : "›");
   if (closed) {
-    return fill(panel, el("header", {}, el("h2", { id: "lesson-title", class: "unseen" }, translate(lessonContent.title)), toggleButton));
+    return setChildren(panel, el("header", {}, el("h2", { id: "lesson-title", class: "visually-hidden" }, translate(lessonContent.title)), toggleButton));
   }
-  return fill(panel,
+  return setChildren(panel,
     el("header", {}, el("h2", { id: "lesson-title" }, translate(lessonContent.title)), toggleButton),
     ...translate(lessonContent.text).split("\n").map((words) => el("p", {}, words)),
     el("h3", {}, message("predict")),
-    el("p", {}, translate(lessonContent.ask)),
+    el("p", {}, translate(lessonContent.question)),
     el("details", {}, el("summary", {}, message("reveal")), el("p", {}, translate(lessonContent.answer))));
 }

@@ -1,14 +1,14 @@
 /** Page frame: header, navigation, status line; opens the view of the address. */
 
-import { el, fill } from "./dom.js";
-import { get, Problem } from "./api.js";
+import { el, setChildren } from "./dom.js";
+import { get, ApiError } from "./api.js";
 import { setPalette } from "./colors.js";
 import { state, set, readAddress, listenToHistory, restrictViews, subscribe, address, VIEWS } from "./state.js";
 import { message, hasMessage, lang } from "./messages.js";
 import { isStatusEmpty, showStatus } from "./status.js";
 import { header } from "./header.js";
 import { lesson } from "./lesson_panel.js";
-import { keys } from "./keyboard.js";
+import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
 import { pollTrainingStatus } from "./training_status.js";
 
@@ -20,24 +20,24 @@ let openCount = 0;
 async function start() {
   const corrected = readAddress();
   applyAppearance();
-  const [models, colours] = await Promise.all([get("/api/models"), get("/api/colours")])
+  const [models, colors] = await Promise.all([get("/api/models"), get("/api/colors")])
     .catch((error) => [null, showStatus(error)]);
   if (!models) return;
-  setPalette(colours);
+  setPalette(colors);
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
   const viewAvailable = !saved || restrictViews(models.flatMap((model) => model.views));
   header(models);
-  rail();
-  keys();
+  renderNavigation();
+  bindShortcuts();
   setExportSource(() => currentView.exportData());
-  listenToHistory(notice);
+  listenToHistory(reportCorrections);
   subscribe(changed);
-  const reportMissing = () => showStatus(new Problem("alone"));
-  document.addEventListener("missing", reportMissing);
+  const reportMissing = () => showStatus(new ApiError("trace_only"));
+  document.addEventListener("view-unavailable", reportMissing);
   await show();
   if (!viewAvailable) reportMissing();
-  notice(corrected);
+  reportCorrections(corrected);
   if (!saved) pollTrainingStatus();
 }
 
@@ -46,20 +46,20 @@ function applyAppearance() {
   document.documentElement.lang = lang();
   document.documentElement.dataset.theme = state.theme;
   document.title = `${message(`view_${state.view}`)} · dhyan`;
-  for (const element of document.querySelectorAll("[data-say]")) element.textContent = message(element.dataset.say);
+  for (const element of document.querySelectorAll("[data-message]")) element.textContent = message(element.dataset.message);
 }
 
-function notice(corrected) {
-  for (const [key, value] of corrected) showStatus(message("mended", key, value));
+function reportCorrections(corrected) {
+  for (const [key, value] of corrected) showStatus(message("corrected", key, value));
 }
 
 async function changed(keysChanged) {
   if (keysChanged.has("language") || keysChanged.has("theme") || keysChanged.has("view")) applyAppearance();
   if (keysChanged.has("language") || keysChanged.has("theme")) {
-    rail();
-    await show({ again: true });
+    renderNavigation();
+    await show({ reopen: true });
   } else if (keysChanged.has("view")) {
-    rail();
+    renderNavigation();
     await show();
   } else {
     currentView.update(keysChanged);
@@ -67,21 +67,21 @@ async function changed(keysChanged) {
 }
 
 /** Open the view of the state; a module that loads after a newer request is dropped. */
-async function show({ again = false } = {}) {
-  if (currentView.name === state.view && !again) return;
-  const ticket = ++openCount;
+async function show({ reopen = false } = {}) {
+  if (currentView.name === state.view && !reopen) return;
+  const request = ++openCount;
   const module = await import(`./views/${state.view}.js`);
-  if (ticket !== openCount) return;
+  if (request !== openCount) return;
   currentView.close();
   showStatus("");
   const view = module.open();
   currentView = { ...EMPTY, ...view, name: state.view };
-  fill(main, view.node);
+  setChildren(main, view.node);
   lesson(module.lesson);
   if (isStatusEmpty() && !state.text) showStatus(message("ready"));
 }
 
-function rail() {
+function renderNavigation() {
   const links = VIEWS.filter((view) => hasMessage(`view_${view}`)).map((view) => el("li", {},
     el("a", { href: address({ ...state, view }), "aria-current": view === state.view ? "page" : null,
       on: { click: (event) => {
@@ -90,10 +90,10 @@ function rail() {
         set({ view });
         main.focus();
       } } }, message(`view_${view}`))));
-  fill(document.querySelector("#rail"), el("h2", { id: "rail-title", class: "unseen" }, message("views")),
+  setChildren(document.querySelector("#navigation"), el("h2", { id: "navigation-title", class: "visually-hidden" }, message("views")),
     el("ul", {}, ...links));
-  const currentLink = document.querySelector("#rail [aria-current]");
-  if (currentLink) currentLink.closest("#rail").scrollLeft = currentLink.offsetLeft - currentLink.closest("#rail").clientWidth / 3;
+  const currentLink = document.querySelector("#navigation [aria-current]");
+  if (currentLink) currentLink.closest("#navigation").scrollLeft = currentLink.offsetLeft - currentLink.closest("#navigation").clientWidth / 3;
 }
 
 start();

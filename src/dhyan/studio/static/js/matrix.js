@@ -11,37 +11,37 @@ addMessages({ matrix_cell: ["{0}, {1}, {2}: {3}", "{0}, {1}, {2}: {3}"] });
  * @typedef {object} Matrix
  * @property {() => number[][]} values read again by `show()`
  * @property {string} name symbol, in the syntax of `formula`
- * @property {string} about accessible name
+ * @property {string} ariaLabel accessible name
  * @property {() => {text: string, lang?: string}[]} [rows] row labels
  * @property {() => {text: string, lang?: string}[]} [columns]
- * @property {(value: number) => string} write
+ * @property {(value: number) => string} format
  * @property {"signed" | "weights" | ""} [tint]
- * @property {[number[], number[]]} [window] visible rows and columns; all by default
- * @property {boolean} [alone] only the visible rows count: a vector
- * @property {(row: number, column: number) => void} [touch] a cell is focused or hovered
- * @property {(row: number, column: number) => void} [open] makes every cell a button
- * @property {[number, number]} [at] the cell with the initial focus
+ * @property {[number[], number[]]} [visible] visible rows and columns; all by default
+ * @property {boolean} [isVector] only the visible rows count: a vector
+ * @property {(row: number, column: number) => void} [onHover] a cell is focused or hovered
+ * @property {(row: number, column: number) => void} [onOpen] makes every cell a button
+ * @property {[number, number]} [selected] the cell with the initial focus
  */
 
-/** A matrix; `show()` updates its numbers, `light({row, column})` highlights cells. @param {Matrix} spec */
+/** A matrix; `show()` updates its numbers, `highlight({row, column})` highlights cells. @param {Matrix} spec */
 export function matrix(spec) {
   const [height, width] = [spec.values().length, spec.values()[0].length];
-  const [down, across] = spec.window ?? [indices(height), indices(width)];
+  const [down, across] = spec.visible ?? [indices(height), indices(width)];
   const cells = new Map();
   const heads = { rows: new Map(), columns: new Map() };
-  const grid = Boolean(spec.open);
-  let focused = spec.at ?? [down[0], across[0]];
+  const grid = Boolean(spec.onOpen);
+  let focused = spec.selected ?? [down[0], across[0]];
 
-  const body = insertGaps(down, spec.alone ? down.at(-1) + 1 : height).map((row) => el("tr", { role: grid ? "row" : null },
+  const body = insertGaps(down, spec.isVector ? down.at(-1) + 1 : height).map((row) => el("tr", { role: grid ? "row" : null },
     spec.rows && head(heads.rows, row, "row"),
     ...addBrackets(insertGaps(across, width).map((column) => (row === null || column === null
       ? el("td", { class: "gap", role: grid ? "gridcell" : null }, row === null ? "⋮" : "⋯") : cell(row, column))))));
   const above = spec.columns && el("thead", { role: grid ? "rowgroup" : null }, el("tr", { role: grid ? "row" : null },
     spec.rows && el("td", { role: grid ? "gridcell" : null }),
     ...insertGaps(across, width).map((column) => head(heads.columns, column, "col"))));
-  const table = el("table", { class: "matrix-table", role: grid ? "grid" : null, "aria-label": spec.about },
+  const table = el("table", { class: "matrix-table", role: grid ? "grid" : null, "aria-label": spec.ariaLabel },
     above, el("tbody", { role: grid ? "rowgroup" : null }, ...body));
-  const node = matrixFrame(spec, table, [spec.alone ? 1 : height, width]);
+  const node = matrixFrame(spec, table, [spec.isVector ? 1 : height, width]);
 
   function head(map, index, scope) {
     const element = el(index === null ? "td" : "th", { scope: index === null ? null : scope,
@@ -66,13 +66,13 @@ export function matrix(spec) {
     for (const [key, element] of cells) {
       const [row, column] = key.split(" ").map(Number);
       const value = values[row][column];
-      const words = spec.write(value);
-      if (element.textContent !== words) element.textContent = words;
+      const text = spec.format(value);
+      if (element.textContent !== text) element.textContent = text;
       element.dataset.value = String(value);
-      element.classList.toggle("none", value === 0);
-      element.classList.toggle("blocked", value === -Infinity);
+      element.classList.toggle("zero", value === 0);
+      element.classList.toggle("masked", value === -Infinity);
       tint(element, spec.tint, value, largest);
-      if (grid) element.setAttribute("aria-label", cellText(spec, rows?.[row], columns?.[column], row, column, words));
+      if (grid) element.setAttribute("aria-label", cellText(spec, rows?.[row], columns?.[column], row, column, text));
     }
   }
 
@@ -94,12 +94,12 @@ export function matrix(spec) {
       const cell = cellOf(event);
       if (!cell) return;
       focus(...cell, true);
-      spec.open(...cell);
+      spec.onOpen(...cell);
     });
     table.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
-        spec.open(...focused);
+        spec.onOpen(...focused);
         return;
       }
       const next = nextCell(event.key, focused, down, across);
@@ -109,30 +109,30 @@ export function matrix(spec) {
     });
     table.addEventListener("focusin", (event) => {
       const cell = cellOf(event);
-      if (cell) spec.touch?.(...cell);
+      if (cell) spec.onHover?.(...cell);
     });
   }
   table.addEventListener("pointerover", (event) => {
     const cell = cellOf(event);
-    if (cell) spec.touch?.(...cell);
+    if (cell) spec.onHover?.(...cell);
   });
   show();
-  return Object.assign(node, { show, light: (selection) => highlightCells(cells, selection) });
+  return Object.assign(node, { show, highlight: (selection) => highlightCells(cells, selection) });
 }
 
 /** Frame of a matrix: scroll box, name and size. */
-export function matrixFrame({ name, about }, table, [height, width]) {
+export function matrixFrame({ name, ariaLabel }, table, [height, width]) {
   const box = el("div", { class: "matrix-box" }, table);
   watch.observe(box);
-  box.dataset.about = about;
+  box.dataset.label = ariaLabel;
   return el("div", { class: "matrix" }, box, el("p", { class: "matrix-name" }, formula(name),
-    el("span", { class: "quiet number" }, `${height} × ${width}`)));
+    el("span", { class: "muted number" }, `${height} × ${width}`)));
 }
 
 /** Add the bracket classes to the first and last cell of a row. @param {Element[]} cells */
 export function addBrackets(cells) {
-  cells[0].classList.add("opens");
-  cells.at(-1).classList.add("shuts");
+  cells[0].classList.add("bracket-left");
+  cells.at(-1).classList.add("bracket-right");
   return cells;
 }
 
@@ -140,7 +140,7 @@ export function addBrackets(cells) {
 const watch = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const scrolls = target.scrollWidth > target.clientWidth + 1;
-    for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", target.dataset.about]]) {
+    for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", target.dataset.label]]) {
       if (scrolls) target.setAttribute(key, value);
       else target.removeAttribute(key);
     }
@@ -152,9 +152,9 @@ export function highlightCells(cells, selection) {
   for (const [key, element] of cells) {
     const [row, column] = key.split(" ").map(Number);
     const [selectedRow, selectedColumn] = [selection?.row, selection?.column];
-    element.classList.toggle("lit-cell", selectedRow === row && selectedColumn === column);
-    element.classList.toggle("lit-row", selectedRow === row && selectedColumn === undefined);
-    element.classList.toggle("lit-column", selectedColumn === column && selectedRow === undefined);
+    element.classList.toggle("highlight-cell", selectedRow === row && selectedColumn === column);
+    element.classList.toggle("highlight-row", selectedRow === row && selectedColumn === undefined);
+    element.classList.toggle("highlight-column", selectedColumn === column && selectedRow === undefined);
   }
 }
 
@@ -173,8 +173,8 @@ function setLabel(element, { text, lang }) {
   if (lang) element.setAttribute("lang", lang);
 }
 
-const cellText = (spec, row, column, r, c, words) =>
-  message("matrix_cell", spec.about, row?.text ?? r + 1, column?.text ?? c + 1, words);
+const cellText = (spec, row, column, r, c, value) =>
+  message("matrix_cell", spec.ariaLabel, row?.text ?? r + 1, column?.text ?? c + 1, value);
 
 /** The visible cell an arrow key moves to. */
 export function nextCell(key, [row, column], down, across) {

@@ -1,10 +1,10 @@
 /**
  * Matrix editor: every number is a text field; arrow keys move between fields.
  *
- *   matrixEditor({ name: "W_q", about: "W_q, the query projection", values, change: (row, column, value) => … })
+ *   matrixEditor({ name: "W_q", ariaLabel: "W_q, the query projection", values, onChange: (row, column, value) => … })
  *
- * `change` is called for every valid number; an invalid one is marked and ignored.
- * Rows may have word labels that can be edited (`rename`) and removed (`remove`).
+ * `onChange` is called for every valid number; an invalid one is marked and ignored.
+ * Rows may have word labels that can be edited (`onRename`) and removed (`onRemove`).
  */
 
 import { el } from "./dom.js";
@@ -13,20 +13,20 @@ import { message, addMessages } from "./messages.js";
 import { showStatus } from "./status.js";
 import { addBrackets, matrixFrame, highlightCells, nextCell, indices } from "./matrix.js";
 
-const LARGEST = 9999;
-const LONGEST_WORD = 20;
+const MAX_MAGNITUDE = 9999;
+const MAX_WORD_LENGTH = 20;
 
 addMessages({
   edit_cell: ["{0}, row {1}, column {2}", "{0}, पंक्ति {1}, स्तंभ {2}"],
   edit_word: ["word {0}", "शब्द {0}"],
   edit_remove: ["Remove {0}", "{0} हटाइए"],
-  edit_wrong: ["“{0}” is not a number; the value stays {1}.", "“{0}” कोई संख्या नहीं है; {1} ही रखा गया है।"],
+  edit_invalid: ["“{0}” is not a number; the value stays {1}.", "“{0}” कोई संख्या नहीं है; {1} ही रखा गया है।"],
 });
 
 /**
- * @param {{name: string, about: string, values: number[][], change: (row: number, column: number, value: number) => void,
- *   words?: string[], rename?: (place: number, word: string) => void, remove?: (place: number) => void,
- *   touch?: (row: number, column: number) => void}} spec
+ * @param {{name: string, ariaLabel: string, values: number[][], onChange: (row: number, column: number, value: number) => void,
+ *   words?: string[], onRename?: (index: number, word: string) => void, onRemove?: (index: number) => void,
+ *   onHover?: (row: number, column: number) => void}} spec
  */
 export function matrixEditor(spec) {
   const [down, across] = [indices(spec.values.length), indices(spec.values[0].length)];
@@ -35,17 +35,17 @@ export function matrixEditor(spec) {
   const fields = new Map();
   const body = down.map((row) => el("tr", {}, spec.words && wordField(row),
     ...addBrackets(across.map((column) => cell(row, column))),
-    spec.remove && el("td", { class: "beside" }, down.length > 1 && el("button", { type: "button", class: "remove",
-      "aria-label": message("edit_remove", spec.words[row]), on: { click: () => spec.remove(row) } }, "×"))));
+    spec.onRemove && el("td", { class: "remove-cell" }, down.length > 1 && el("button", { type: "button", class: "remove",
+      "aria-label": message("edit_remove", spec.words[row]), on: { click: () => spec.onRemove(row) } }, "×"))));
   const width = Math.max(4, ...currentValues.flat().map((value) => formatExact(value).length));
-  const table = el("table", { class: "matrix-table edited", "aria-label": spec.about, style: { "--letters": width } }, el("tbody", {}, ...body));
+  const table = el("table", { class: "matrix-table editable", "aria-label": spec.ariaLabel, style: { "--characters": width } }, el("tbody", {}, ...body));
   const node = matrixFrame(spec, table, [down.length, across.length]);
 
   function wordField(row) {
     const field = el("input", { type: "text", class: "word", value: spec.words[row], maxlength: 20,
       autocomplete: "off", spellcheck: "false", "aria-label": message("edit_word", row + 1), on: { input: () => {
         const word = wordOf(field.value);
-        if (word) spec.rename(row, word);
+        if (word) spec.onRename(row, word);
       }, blur: () => { field.value = wordOf(field.value) || spec.words[row]; } } });
     return el("th", { scope: "row" }, field);
   }
@@ -53,18 +53,18 @@ export function matrixEditor(spec) {
   function cell(row, column) {
     const field = el("input", { type: "text", inputmode: "text", class: "entry", autocomplete: "off",
       value: formatExact(currentValues[row][column]), tabindex: row || column ? -1 : 0,
-      "aria-label": message("edit_cell", spec.about, row + 1, column + 1), on: {
+      "aria-label": message("edit_cell", spec.ariaLabel, row + 1, column + 1), on: {
         input: () => handleInput(field, row, column),
-        focus: () => { setTabStop([row, column]); field.select(); spec.touch?.(row, column); },
+        focus: () => { setTabStop([row, column]); field.select(); spec.onHover?.(row, column); },
         blur: () => {
-          if (numberOf(field.value) === null) showStatus(message("edit_wrong", field.value, formatExact(currentValues[row][column])));
+          if (numberOf(field.value) === null) showStatus(message("edit_invalid", field.value, formatExact(currentValues[row][column])));
           field.removeAttribute("aria-invalid");
           field.value = formatExact(currentValues[row][column]);
         },
         keydown: (event) => handleKey(event, field, row, column),
       } });
     fields.set(`${row} ${column}`, field);
-    const cellElement = el("td", { on: { pointerenter: () => spec.touch?.(row, column) } }, field);
+    const cellElement = el("td", { on: { pointerenter: () => spec.onHover?.(row, column) } }, field);
     cells.set(`${row} ${column}`, cellElement);
     return cellElement;
   }
@@ -74,7 +74,7 @@ export function matrixEditor(spec) {
     field.setAttribute("aria-invalid", String(value === null));
     if (value === null || value === currentValues[row][column]) return;
     currentValues[row][column] = value;
-    spec.change(row, column, value);
+    spec.onChange(row, column, value);
   }
 
   /** Arrow keys leave a field only at its edge, so that they also move within a number. */
@@ -92,7 +92,7 @@ export function matrixEditor(spec) {
     for (const [key, field] of fields) field.setAttribute("tabindex", key === cell.join(" ") ? "0" : "-1");
   }
 
-  return Object.assign(node, { light: (selection) => highlightCells(cells, selection) });
+  return Object.assign(node, { highlight: (selection) => highlightCells(cells, selection) });
 }
 
 /** Shortest exact decimal form. */
@@ -106,9 +106,9 @@ export const roundValue = (value) => Math.round(value * 1e6) / 1e6;
 export function numberOf(text) {
   const plain = text.trim().replace(/[−–]/, "-").replace(",", ".");
   if (!/^[+-]?(\d+\.?\d*|\.\d+)$/.test(plain)) return null;
-  return roundValue(Math.min(Math.max(Number(plain), -LARGEST), LARGEST));
+  return roundValue(Math.min(Math.max(Number(plain), -MAX_MAGNITUDE), MAX_MAGNITUDE));
 }
 
 /** A word as the URL can store it: no spaces, no asterisks, at most 20 characters. */
 export const wordOf = (text) =>
-  [...text.normalize("NFC").replace(/[\s*]+/g, "")].slice(0, LONGEST_WORD).join("");
+  [...text.normalize("NFC").replace(/[\s*]+/g, "")].slice(0, MAX_WORD_LENGTH).join("");

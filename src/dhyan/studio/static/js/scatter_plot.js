@@ -3,7 +3,7 @@
  * be dragged, or moved with the arrow keys.
  */
 
-import { svg, fill } from "./dom.js";
+import { svg, setChildren } from "./dom.js";
 import { formatNumber } from "./numbers.js";
 import { textWidth } from "./ticks.js";
 
@@ -12,18 +12,18 @@ import { textWidth } from "./ticks.js";
  * @property {string} id
  * @property {string} text
  * @property {string | null} [lang]
- * @property {[number, number]} at
+ * @property {[number, number]} position
  * @property {[number, number][]} [trail] position after each layer
- * @property {number} [tone] 1 … 8
- * @property {boolean} [free] can be moved
+ * @property {number} [colorIndex] 1 … 8
+ * @property {boolean} [draggable]
  * @property {boolean} [faint]
  * @property {string} label accessible name
  *
  * @typedef {object} Plot
  * @property {string} label
- * @property {PlotPoint[]} stars
+ * @property {PlotPoint[]} points
  * @property {{x: [number, number], y: [number, number]}} [range] by default all points, with padding
- * @property {(id: string, at: [number, number]) => void} [moved]
+ * @property {(id: string, position: [number, number]) => void} [onMove]
  * @property {[string, string]} [axes] titles
  */
 
@@ -38,24 +38,24 @@ export function scatterPlot(initial, { width, height } = size()) {
   let plot = initial;
   let scale = null;
   let dragged = null;
-  const node = svg("svg", { class: "plane", viewBox: `0 0 ${width} ${height}`, width, height, role: "group",
+  const node = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "group",
     "aria-label": plot.label, on: { pointerdown, pointermove, pointerup: release, pointercancel: release, keydown } });
 
   function render() {
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.id : null;
     scale = computeScale(plot, width, height);
-    const ends = plot.stars.map((point) => ({ star: point, from: scale.place(point.at),
+    const ends = plot.points.map((point) => ({ point, from: scale.place(point.position),
       path: (point.trail ?? []).map((position) => scale.place(position)) }));
     const labels = placeLabels(ends, width, height);
-    fill(node, grid(scale, plot.axes, width, height), ...ends.map(trailElement), ...ends.map(tipElement),
-      ...labels.map(({ x, y, words, star: point, tip: isTip }) => svg("text", { x, y, class: `plane-word tone-${point.tone ?? 1}${
-        isTip ? " moved" : ""}${point.faint ? " faint" : ""}`, lang: point.lang, "aria-hidden": "true" }, words)),
+    setChildren(node, grid(scale, plot.axes, width, height), ...ends.map(trailElement), ...ends.map(tipElement),
+      ...labels.map(({ x, y, text, point, tip }) => svg("text", { x, y, class: `plot-label series-${point.colorIndex ?? 1}${
+        tip ? " tip" : ""}${point.faint ? " faint" : ""}`, lang: point.lang, "aria-hidden": "true" }, text)),
       ...ends.map(pointElement));
     if (focused) node.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
 
   function pointerdown(event) {
-    const element = event.target.closest("[data-id].free");
+    const element = event.target.closest("[data-id].draggable");
     if (!element) return;
     dragged = element.dataset.id;
     node.setPointerCapture(event.pointerId);
@@ -67,7 +67,7 @@ export function scatterPlot(initial, { width, height } = size()) {
     if (dragged === null) return;
     const box = node.getBoundingClientRect();
     const [x, y] = [(event.clientX - box.left) * (width / box.width), (event.clientY - box.top) * (height / box.height)];
-    plot.moved(dragged, within(scale.back([x, y])));
+    plot.onMove(dragged, clamp(scale.back([x, y])));
   }
 
   function release() {
@@ -75,20 +75,20 @@ export function scatterPlot(initial, { width, height } = size()) {
   }
 
   function keydown(event) {
-    const point = plot.stars.find((point) => point.free && point.id === event.target.dataset?.id);
+    const point = plot.points.find((point) => point.draggable && point.id === event.target.dataset?.id);
     const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
     if (!point || !direction) return;
     event.preventDefault();
     event.stopPropagation();
     const step = event.shiftKey ? STEP / 5 : STEP;
-    plot.moved(point.id, within([point.at[0] + step * direction[0], point.at[1] + step * direction[1]]));
+    plot.onMove(point.id, clamp([point.position[0] + step * direction[0], point.position[1] + step * direction[1]]));
   }
 
   /** Clamp a position to the plot and round it to tenths. */
-  function within(position) {
+  function clamp(position) {
     return position.map((value, axis) => {
-      const [least, most] = axis ? scale.y : scale.x;
-      return Math.round(Math.min(Math.max(value, least), most) * 10) / 10;
+      const [min, max] = axis ? scale.y : scale.x;
+      return Math.round(Math.min(Math.max(value, min), max) * 10) / 10;
     });
   }
 
@@ -101,12 +101,12 @@ export function scatterPlot(initial, { width, height } = size()) {
 
 /** Equal unit length on both axes, so that distances are true. */
 function computeScale(plot, width, height) {
-  const positions = plot.stars.flatMap((point) => [point.at, ...(point.trail ?? [])]);
+  const positions = plot.points.flatMap((point) => [point.position, ...(point.trail ?? [])]);
   const span = (axis) => {
     const values = positions.map((position) => position[axis]);
-    const [least, most] = [Math.min(...values), Math.max(...values)];
-    const padding = (most - least || 1) * 0.14;
-    return [least - padding, most + padding];
+    const [min, max] = [Math.min(...values), Math.max(...values)];
+    const padding = (max - min || 1) * 0.14;
+    return [min - padding, max + padding];
   };
   const [x, y] = [plot.range?.x ?? span(0), plot.range?.y ?? span(1)];
   const [plotWidth, plotHeight] = [width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom];
@@ -127,60 +127,60 @@ function grid(scale, axes, width, height) {
   };
   const digits = step < 0.1 ? 2 : step < 1 ? 1 : 0;
   const line = (x1, y1, x2, y2, value) => svg("line", { x1, y1, x2, y2,
-    class: Math.abs(value) < step / 2 ? "plane-zero" : "plane-line" });
+    class: Math.abs(value) < step / 2 ? "plot-axis" : "plot-grid" });
   const bottom = height - MARGIN.bottom;
   return svg("g", { "aria-hidden": "true" },
     ...along(scale.x).flatMap((value) => {
       const [x] = scale.place([value, 0]);
-      return [line(x, MARGIN.top, x, bottom, value), svg("text", { x, y: bottom + 17, class: "plane-tick", "text-anchor": "middle" }, formatNumber(value, digits))];
+      return [line(x, MARGIN.top, x, bottom, value), svg("text", { x, y: bottom + 17, class: "plot-tick", "text-anchor": "middle" }, formatNumber(value, digits))];
     }),
     ...along(scale.y).flatMap((value) => {
       const [, y] = scale.place([0, value]);
-      return [line(MARGIN.left, y, width - MARGIN.right, y, value), svg("text", { x: MARGIN.left - 6, y: y + 4, class: "plane-tick", "text-anchor": "end" }, formatNumber(value, digits))];
+      return [line(MARGIN.left, y, width - MARGIN.right, y, value), svg("text", { x: MARGIN.left - 6, y: y + 4, class: "plot-tick", "text-anchor": "end" }, formatNumber(value, digits))];
     }),
-    axes && svg("text", { x: width - MARGIN.right - 4, y: bottom - 6, class: "plane-tick", "text-anchor": "end" }, axes[0]),
-    axes && svg("text", { x: MARGIN.left + 6, y: MARGIN.top + 12, class: "plane-tick" }, axes[1]));
+    axes && svg("text", { x: width - MARGIN.right - 4, y: bottom - 6, class: "plot-tick", "text-anchor": "end" }, axes[0]),
+    axes && svg("text", { x: MARGIN.left + 6, y: MARGIN.top + 12, class: "plot-tick" }, axes[1]));
 }
 
 /** Trail of a word through the layers. */
-function trailElement({ star: point, from, path }) {
+function trailElement({ point, from, path }) {
   if (!path.length) return svg("g");
   const points = [from, ...path].map((position) => position.join(",")).join(" ");
-  return svg("g", { class: `plane-trail tone-${point.tone ?? 1}${point.faint ? " faint" : ""}`, "aria-hidden": "true" },
-    svg("polyline", { points, class: "plane-path" }),
-    ...path.slice(0, -1).map(([cx, cy]) => svg("circle", { cx, cy, r: 3, class: "plane-stop" })));
+  return svg("g", { class: `plot-trail series-${point.colorIndex ?? 1}${point.faint ? " faint" : ""}`, "aria-hidden": "true" },
+    svg("polyline", { points, class: "plot-trail-line" }),
+    ...path.slice(0, -1).map(([cx, cy]) => svg("circle", { cx, cy, r: 3, class: "plot-waypoint" })));
 }
 
-function tipElement({ star: point, from, path }) {
+function tipElement({ point, from, path }) {
   const end = path.at(-1);
   const before = path.at(-2) ?? from;
   if (!end) return svg("g");
   const [dx, dy] = [end[0] - before[0], end[1] - before[1]];
   const length = Math.hypot(dx, dy);
-  const tone = `tone-${point.tone ?? 1}${point.faint ? " faint" : ""}`;
-  if (length < 9) return svg("circle", { cx: end[0], cy: end[1], r: 4, class: `plane-end ${tone}` });
+  const classes = `series-${point.colorIndex ?? 1}${point.faint ? " faint" : ""}`;
+  if (length < 9) return svg("circle", { cx: end[0], cy: end[1], r: 4, class: `plot-arrow ${classes}` });
   const [ux, uy] = [dx / length, dy / length];
   const corner = (side) => `${end[0] - 11 * ux + 5 * side * uy},${end[1] - 11 * uy - 5 * side * ux}`;
-  return svg("polygon", { points: `${end[0]},${end[1]} ${corner(1)} ${corner(-1)}`, class: `plane-end ${tone}` });
+  return svg("polygon", { points: `${end[0]},${end[1]} ${corner(1)} ${corner(-1)}`, class: `plot-arrow ${classes}` });
 }
 
-function pointElement({ star: point, from: [cx, cy] }) {
-  return svg("g", { class: `plane-point tone-${point.tone ?? 1}${point.free ? " free" : ""}${point.faint ? " faint" : ""}`,
-    "data-id": point.id, tabindex: point.free ? 0 : null, role: point.free ? "button" : "img", "aria-label": point.label },
-  svg("circle", { cx, cy, r: 16, class: "plane-grip" }), svg("circle", { cx, cy, r: 7, class: "plane-spot" }));
+function pointElement({ point, from: [cx, cy] }) {
+  return svg("g", { class: `plot-point series-${point.colorIndex ?? 1}${point.draggable ? " draggable" : ""}${point.faint ? " faint" : ""}`,
+    "data-id": point.id, tabindex: point.draggable ? 0 : null, role: point.draggable ? "button" : "img", "aria-label": point.label },
+  svg("circle", { cx, cy, r: 16, class: "plot-handle" }), svg("circle", { cx, cy, r: 7, class: "plot-marker" }));
 }
 
 /** Labels at points and, with a prime, at arrow tips, placed where they overlap least. */
 function placeLabels(ends, width, height) {
   const occupied = ends.flatMap(({ from, path }) => along([from, ...path]).map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]));
-  const labels = ends.flatMap(({ star: point, from, path }) => {
+  const labels = ends.flatMap(({ point, from, path }) => {
     const end = path.at(-1);
     const length = end ? Math.hypot(end[0] - from[0], end[1] - from[1]) : 0;
-    const startLabel = { star: point, at: from, words: point.text, tip: false };
-    return length > 26 && !point.faint ? [startLabel, { star: point, at: end, words: `${point.text}′`, tip: true }] : [startLabel];
+    const startLabel = { point, at: from, text: point.text, tip: false };
+    return length > 26 && !point.faint ? [startLabel, { point, at: end, text: `${point.text}′`, tip: true }] : [startLabel];
   });
-  return labels.map(({ star: point, at: [x, y], words, tip: isTip }) => {
-    const [w, h] = [textWidth(words) * 1.25 + 2, 16];
+  return labels.map(({ point, at: [x, y], text, tip }) => {
+    const [w, h] = [textWidth(text) * 1.25 + 2, 16];
     const choices = [[11, 5], [-w - 11, 5], [-w / 2, -13], [-w / 2, 24], [9, -9], [-w - 9, -9], [9, 20], [-w - 9, 20]];
     const boxes = choices.map(([dx, dy]) => [x + dx, y + dy - h + 3, x + dx + w, y + dy + 4]);
     const cost = (box) => occupied.reduce((total, other) => total + overlap(box, other), 0)
@@ -188,7 +188,7 @@ function placeLabels(ends, width, height) {
     const costs = boxes.map(cost);
     const best = boxes[costs.indexOf(Math.min(...costs))];
     occupied.push(best);
-    return { x: best[0], y: best[3] - 4, words, star: point, tip: isTip };
+    return { x: best[0], y: best[3] - 4, text, point, tip };
   });
 }
 

@@ -26,21 +26,21 @@ const KEYS = {
   prefix: { default: "", maxLength: 500 },
   display: { default: "map", values: ["map", "ribbons", "table"] },
   toy: { default: "", maxLength: 6000 },
-  order: { default: "", values: ["", "entropy", "diagonal", "previous", "first", "missed"] }, // order of heads
+  order: { default: "", values: ["", "entropy", "diagonal", "previous", "first", "importance"] }, // order of heads
   ablated: { default: "0", values: ["0", "1"] }, // the head is switched off
   masked: { default: "1", values: ["0", "1"] }, // the mask is on
   position: { default: 0, min: 0, max: 600 }, // position of the changed word; 0: chosen by the view
   word: { default: "", maxLength: 60 }, // the replacement word
   run: { default: "", maxLength: 200 },
   checkpoint: { default: -1, min: -1, max: 1e9 }, // a checkpoint by its step; -1: the newest
-  each: { default: 40, min: 2, max: 200 },
+  per_bucket: { default: 40, min: 2, max: 200 },
   bucket: { default: 0, min: 0, max: 9 }, // 0: none
   dimension: { default: 64, min: 2, max: 1024 },
   keys: { default: 16, min: 2, max: 64 },
   seed: { default: 1, min: 1, max: 9999 },
   gravity_mode: { default: "toy", values: ["toy", "model"] }, // source of the vectors
   gravity_sentence: { default: "money", values: ["money", "river", "both"] },
-  gravity_weights: { default: "soft", values: ["soft", "drawn"] },
+  gravity_weights: { default: "softmax", values: ["softmax", "fixed"] },
   gravity_temperature: { default: 37, min: 5, max: 500 }, // temperature in hundredths
   gravity_layers: { default: 1, min: 1, max: 8 },
   gravity_points: { default: "", maxLength: 200 }, // points that were moved
@@ -65,20 +65,20 @@ export function restrictViews(views) {
   return available;
 }
 
-/** Whether a view is available; dispatches `missing` if not. */
+/** Whether a view is available; dispatches `view-unavailable` if not. */
 function isAvailable(view) {
   const available = VIEWS.includes(view);
-  if (!available) document.dispatchEvent(new CustomEvent("missing"));
+  if (!available) document.dispatchEvent(new CustomEvent("view-unavailable"));
   return available;
 }
 
-/** Update the state; `quiet` updates replace the history entry instead of adding one. */
-export function set(patch, { quiet = false } = {}) {
+/** Update the state; `replace` updates replace the history entry instead of adding one. */
+export function set(patch, { replace = false } = {}) {
   const changed = Object.keys(patch).filter((key) => state[key] !== patch[key]);
   if (!changed.length) return;
   if (patch.view && !isAvailable(patch.view)) return;
   Object.assign(state, patch);
-  if (!framed) history[quiet ? "replaceState" : "pushState"](null, "", address());
+  if (!framed) history[replace ? "replaceState" : "pushState"](null, "", address());
   notifyListeners(new Set(changed));
 }
 
@@ -108,11 +108,11 @@ export function readAddress(url = location) {
   return corrected;
 }
 
-export function listenToHistory(notice) {
+export function listenToHistory(reportCorrections) {
   addEventListener("popstate", () => {
     if (standalone && !location.hash.startsWith("#/")) return; // an anchor, not a state
     const previous = { ...state };
-    notice(readAddress());
+    reportCorrections(readAddress());
     notifyListeners(new Set(Object.keys(state).filter((key) => previous[key] !== state[key])));
   });
 }

@@ -1,17 +1,17 @@
 /** Status line (`role=status`) at the foot of the page. */
 
-import { Problem } from "./api.js";
+import { ApiError } from "./api.js";
 import { message, hasMessage } from "./messages.js";
 
 const line = document.querySelector("#status");
 
-/** Show a message, or the explanation of an error. @param {string | Error} notice */
-export function showStatus(notice) {
-  if (notice instanceof Error && notice.name === "AbortError") return;
-  const isError = notice instanceof Error;
-  const text = !isError ? notice : notice instanceof Problem && hasMessage(notice.message) ? message(notice.message) : notice.message;
+/** Show a message, or the explanation of an error. @param {string | Error} content */
+export function showStatus(content) {
+  if (content instanceof Error && content.name === "AbortError") return;
+  const isError = content instanceof Error;
+  const text = !isError ? content : content instanceof ApiError && hasMessage(content.message) ? message(content.message) : content.message;
   line.textContent = text;
-  line.classList.toggle("problem", isError && notice.message !== "alone"); // not an error
+  line.classList.toggle("error", isError && content.message !== "trace_only"); // not an error
 }
 
 /** Whether the status line is empty. */

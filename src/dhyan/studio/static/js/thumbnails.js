@@ -12,7 +12,7 @@ const SHADES = 256;
  */
 export function thumbnail(values, { hidden, scale = "linear" } = {}) {
   const [height, width] = [values.length, values[0].length];
-  const canvas = el("canvas", { class: "small-picture", width, height, "aria-hidden": "true" });
+  const canvas = el("canvas", { class: "thumbnail", width, height, "aria-hidden": "true" });
   const context = canvas.getContext("2d");
   const picture = context.createImageData(width, height);
   const colours = palette();
@@ -36,7 +36,7 @@ function palette() {
 /** Colour legend from 0 to 1. @param {string} words name of the scale */
 export function legend(words, scale) {
   const steps = Array.from({ length: 64 }, (_, index) => index / 63);
-  return el("span", { class: "small-legend" }, el("span", { class: "number" }, "0"),
+  return el("span", { class: "thumbnail-legend" }, el("span", { class: "number" }, "0"),
     thumbnail([steps], { scale }), el("span", { class: "number" }, "1"), el("span", {}, words));
 }
 

@@ -9,7 +9,7 @@
  * @property {number} [to] upper limit; the largest value by default
  * @property {number} [base] of a logarithmic scale, default 10
  * @property {number[]} [ticks] tick positions; chosen by default
- * @property {(value: number) => string} [written] tick format
+ * @property {(value: number) => string} [format] tick format
  */
 
 /** Default number format: four significant digits, minus sign U+2212. */
@@ -17,7 +17,7 @@ export const formatPlain = (value) => String(Number(value.toPrecision(4))).repla
 
 /** The tick format of an axis. @param {Axis} axis */
 export const tickFormat = (axis) =>
-  axis.scale === "names" ? (value) => axis.names[value] ?? "" : axis.written ?? formatPlain;
+  axis.scale === "names" ? (value) => axis.names[value] ?? "" : axis.format ?? formatPlain;
 
 /**
  * Scale of an axis between two pixel positions: `at(value)`, `ticks`, and the width of one name.
@@ -40,12 +40,12 @@ export function axisScale(axis, values, [start, end], spacing) {
 }
 
 function linear(axis, values, maxTicks) {
-  const least = axis.from ?? (values.length ? Math.min(...values) : 0);
-  let largest = axis.to ?? (values.length ? Math.max(...values) : 1);
-  if (largest <= least) largest = least + 1;
-  const step = nice((largest - least) / maxTicks);
-  const from = axis.from ?? Math.floor(least / step) * step;
-  const to = axis.to ?? Math.ceil(largest / step) * step;
+  const min = axis.from ?? (values.length ? Math.min(...values) : 0);
+  let max = axis.to ?? (values.length ? Math.max(...values) : 1);
+  if (max <= min) max = min + 1;
+  const step = niceStep((max - min) / maxTicks);
+  const from = axis.from ?? Math.floor(min / step) * step;
+  const to = axis.to ?? Math.ceil(max / step) * step;
   const first = Math.ceil(from / step - 1e-9);
   const count = Math.floor(to / step + 1e-9) - first + 1;
   return { from, to, ticks: Array.from({ length: count }, (_, index) => (first + index) * step) };
@@ -65,16 +65,16 @@ function logarithmic(axis, values, maxTicks) {
 }
 
 /** The next of 1, 2, 5, 10, 20 … not below a step. */
-function nice(step) {
-  const tens = 10 ** Math.floor(Math.log10(step));
-  return [1, 2, 5, 10].map((times) => times * tens).find((candidate) => candidate >= step * (1 - 1e-9));
+function niceStep(step) {
+  const magnitude = 10 ** Math.floor(Math.log10(step));
+  return [1, 2, 5, 10].map((factor) => factor * magnitude).find((candidate) => candidate >= step * (1 - 1e-9));
 }
 
-let pen = null;
+let context2d = null;
 
 /** Width of a text in the chart's font, in pixels. */
-export function textWidth(words) {
-  pen ??= document.createElement("canvas").getContext("2d");
-  pen.font = "13px 'Noto Sans Devanagari', system-ui, sans-serif";
-  return pen.measureText(words).width;
+export function textWidth(text) {
+  context2d ??= document.createElement("canvas").getContext("2d");
+  context2d.font = "13px 'Noto Sans Devanagari', system-ui, sans-serif";
+  return context2d.measureText(text).width;
 }

@@ -44,7 +44,7 @@ export function selectHead(tables, which) {
 /**
  * Weights by token or by word: summed over the tokens of a key word, averaged over those of a
  * query word. Each row and column has its text, whether it is special, and its tokens.
- * @param {{unit: "token" | "word", specials: boolean}} how
+ * @param {{unit: "token" | "word", specials: boolean}} options
  */
 export function mergeUnits(trace, role, table, { unit, specials }) {
   const [rows, columns] = sides(trace, role).map((side) => groups(side, unit, specials));
@@ -57,9 +57,9 @@ export function mergeUnits(trace, role, table, { unit, specials }) {
 export function groups(side, unit, specials = true) {
   const units = unit === "token"
     ? side.tokens.map((token, index) => ({ text: token.text, special: isSpecial(token), tokens: [index] }))
-    : side.words.map((words, word) => {
+    : side.words.map((text, word) => {
       const tokens = side.tokens.flatMap((token, index) => (token.word === word ? [index] : []));
-      return { text: words, special: tokens.every((index) => isSpecial(side.tokens[index])), tokens };
+      return { text, special: tokens.every((index) => isSpecial(side.tokens[index])), tokens };
     });
   return specials ? units : units.filter((unit) => !unit.special);
 }

@@ -3,7 +3,7 @@
 import { post, stream } from "./api.js";
 import { state } from "./state.js";
 
-const MOST = 12;
+const MAX_CACHED = 12;
 const cache = new Map();
 
 /** Request body with the sentence and model of the state, or others. */
@@ -15,26 +15,26 @@ const keyOf = (body) => JSON.stringify([body.text, body.model, body.beam, body.p
 /** Fetch a trace, or return it from the cache. */
 export async function fetchTrace(options = {}, signal) {
   const body = requestBody(options);
-  return cache.get(keyOf(body)) ?? remember(body, await post("/api/translate", body, signal));
+  return cache.get(keyOf(body)) ?? cacheTrace(body, await post("/api/translate", body, signal));
 }
 
-/** Fetch a trace by streaming; `onWords` gets the words generated so far. @param {(words: string[]) => void} onWords */
-export async function streamTrace(onWords, signal) {
+/** Fetch a trace by streaming; `onTokens` gets the tokens generated so far. @param {(tokens: string[]) => void} onTokens */
+export async function streamTrace(onTokens, signal) {
   const body = requestBody();
   if (cache.has(keyOf(body))) return cache.get(keyOf(body));
   let trace = null;
   await stream("/api/translate/stream", body, (type, data) => {
-    if (type === "words") onWords(data.words);
+    if (type === "tokens") onTokens(data.tokens);
     if (type === "done") trace = data;
   }, signal);
-  return remember(body, trace);
+  return cacheTrace(body, trace);
 }
 
 /** Drop the current trace from the cache, so that it is fetched again. */
-export const forgetTrace = () => cache.delete(keyOf(requestBody()));
+export const invalidateTrace = () => cache.delete(keyOf(requestBody()));
 
-function remember(body, trace) {
+function cacheTrace(body, trace) {
   cache.set(keyOf(body), trace);
-  if (cache.size > MOST) cache.delete(cache.keys().next().value);
+  if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value);
   return trace;
 }

@@ -5,14 +5,14 @@
 
 const VOWELS = { अ: "a", आ: "ā", इ: "i", ई: "ī", उ: "u", ऊ: "ū", ऋ: "ri", ए: "e", ऐ: "ai", ओ: "o", औ: "au",
   ऑ: "o", ऍ: "e" };
-const SIGNS = { "ा": "ā", "ि": "i", "ी": "ī", "ु": "u", "ू": "ū", "ृ": "ri", "े": "e", "ै": "ai", "ो": "o",
+const VOWEL_SIGNS = { "ा": "ā", "ि": "i", "ी": "ī", "ु": "u", "ू": "ū", "ृ": "ri", "े": "e", "ै": "ai", "ो": "o",
   "ौ": "au", "ॉ": "o", "ॅ": "e" };
 const CONSONANTS = { क: "k", ख: "kh", ग: "g", घ: "gh", ङ: "ṅ", च: "ch", छ: "chh", ज: "j", झ: "jh", ञ: "ñ",
   ट: "ṭ", ठ: "ṭh", ड: "ḍ", ढ: "ḍh", ण: "ṇ", त: "t", थ: "th", द: "d", ध: "dh", न: "n", प: "p", फ: "ph",
   ब: "b", भ: "bh", म: "m", य: "y", र: "r", ल: "l", व: "v", श: "sh", ष: "ṣ", स: "s", ह: "h" };
-const DOTTED = { क: "q", ख: "kh", ग: "g", ज: "z", ड: "ṛ", ढ: "ṛh", फ: "f" };
+const NUKTA_CONSONANTS = { क: "q", ख: "kh", ग: "g", ज: "z", ड: "ṛ", ढ: "ṛh", फ: "f" };
 const NASAL = { "ँ": "̃", "ं": "n" };
-const [HALT, NUKTA, BREATH] = ["्", "़", "ः"];
+const [VIRAMA, NUKTA, VISARGA] = ["्", "़", "ः"];
 const SPECIAL = { "।": ".", "॥": ".", ऽ: "'" };
 
 /** Transliterate the Devanagari in a text. @param {string} text */
@@ -22,26 +22,26 @@ export const transliterate = (text) =>
 /** Syllables of a word: onset, vowel and coda. */
 function syllablesOf(word) {
   const syllables = [];
-  const letters = [...word];
-  for (const [index, letter] of letters.entries()) {
+  const characters = [...word];
+  for (const [index, character] of characters.entries()) {
     const last = syllables.at(-1);
-    if (CONSONANTS[letter]) {
-      const dotted = letters[index + 1] === NUKTA;
-      syllables.push({ onset: (dotted && DOTTED[letter]) || CONSONANTS[letter], vowel: "a", inherent: true, coda: "" });
-    } else if (SIGNS[letter] && last) {
-      Object.assign(last, { vowel: SIGNS[letter], inherent: false });
-    } else if (VOWELS[letter] || SIGNS[letter]) {
-      syllables.push({ onset: "", vowel: VOWELS[letter] ?? SIGNS[letter], inherent: false, coda: "" });
-    } else if (letter === HALT && last) {
+    if (CONSONANTS[character]) {
+      const hasNukta = characters[index + 1] === NUKTA;
+      syllables.push({ onset: (hasNukta && NUKTA_CONSONANTS[character]) || CONSONANTS[character], vowel: "a", inherent: true, coda: "" });
+    } else if (VOWEL_SIGNS[character] && last) {
+      Object.assign(last, { vowel: VOWEL_SIGNS[character], inherent: false });
+    } else if (VOWELS[character] || VOWEL_SIGNS[character]) {
+      syllables.push({ onset: "", vowel: VOWELS[character] ?? VOWEL_SIGNS[character], inherent: false, coda: "" });
+    } else if (character === VIRAMA && last) {
       Object.assign(last, { vowel: "", inherent: false });
-    } else if (NASAL[letter] && last) {
-      last.coda = letter === "ँ" ? NASAL[letter] : nasal(letters[index + 1]);
-    } else if (letter === BREATH && last) {
+    } else if (NASAL[character] && last) {
+      last.coda = character === "ँ" ? NASAL[character] : nasal(characters[index + 1]);
+    } else if (character === VISARGA && last) {
       last.coda = "ḥ";
-    } else if (letter >= "०" && letter <= "९") {
-      syllables.push({ onset: String(letter.charCodeAt(0) - 0x966), vowel: "", inherent: false, coda: "" });
-    } else if (letter !== NUKTA) {
-      syllables.push({ onset: SPECIAL[letter] ?? "", vowel: "", inherent: false, coda: "" });
+    } else if (character >= "०" && character <= "९") {
+      syllables.push({ onset: String(character.charCodeAt(0) - 0x966), vowel: "", inherent: false, coda: "" });
+    } else if (character !== NUKTA) {
+      syllables.push({ onset: SPECIAL[character] ?? "", vowel: "", inherent: false, coda: "" });
     }
   }
   return syllables;

@@ -1,14 +1,14 @@
 /** Compare view: two models or two sentences with linked cursors, and the difference of their attention. */
 
-import { el, fill } from "../dom.js";
+import { el, setChildren } from "../dom.js";
 import { controls, list, segments, toggle } from "../controls.js";
-import { draw } from "../heatmap.js";
+import { drawHeatmap } from "../heatmap.js";
 import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { card, models } from "../header.js";
-import { forgetTrace, fetchTrace } from "../traces.js";
+import { invalidateTrace, fetchTrace } from "../traces.js";
 import "./translate/messages.js";
 import { attentionView, strongest } from "./translate/attention_view.js";
 import "./compare/messages.js";
@@ -16,13 +16,13 @@ import { matchTokens } from "./compare/match_tokens.js";
 import { sourceTable, difference } from "./compare/difference.js";
 
 export const lesson = {
-  title: ["Compare two models", "वही शब्द, दूसरी नज़र"],
+  title: ["Compare two models", "दो मॉडलों की तुलना"],
   text: ["Two models may produce the same translation with different attention. Point at a cell in one map: the other shows the same position.\nThe difference is B − A, cell by cell; every row of it sums to zero, because both rows sum to one.",
-    "दो मॉडल एक ही वाक्य कह सकते हैं और कहते समय अलग-अलग जगह देख सकते हैं। एक मानचित्र के ख़ाने पर संकेत कीजिए: दूसरा वही जगह दिखाता है।\nअंतर B − A है, ख़ाना-दर-ख़ाना; उसकी हर पंक्ति का योग शून्य है, क्योंकि दोनों पंक्तियों का योग एक है।"],
-  ask: ["Additive attention attends before the new decoder state is computed, Luong's after it. Which of the two should attend more sharply to the word being translated?",
-    "योगात्मक अवधान नई अवस्था बनने से पहले देखता है, लुओंग का उसके बाद। कहे जा रहे शब्द को दोनों में से कौन अधिक पैनी नज़र से देखेगा?"],
-  answer: ["There is no law about it: compare the entropies at the right of the rows, and try several sentences. A lower entropy means sharper attention.",
-    "इसका कोई नियम नहीं: पंक्तियों के दाईं ओर की एंट्रॉपी की तुलना कीजिए और कई वाक्य आज़माइए। कम संख्या का अर्थ है पैनी नज़र।"],
+    "दो मॉडल एक ही अनुवाद अलग-अलग अवधान से दे सकते हैं। एक मानचित्र के ख़ाने पर संकेत कीजिए: दूसरा वही स्थान दिखाता है।\nअंतर B − A है, ख़ाना-दर-ख़ाना; उसकी हर पंक्ति का योग शून्य है, क्योंकि दोनों पंक्तियों का योग एक है।"],
+  question: ["Additive attention attends before the new decoder state is computed, Luong's after it. Which of the two should attend more sharply to the word being translated?",
+    "योगात्मक अवधान डिकोडर की नई अवस्था से पहले गिना जाता है, लुओंग का उसके बाद। अनुवाद किए जा रहे शब्द पर दोनों में से किसका भार अधिक केंद्रित होगा?"],
+  answer: ["Neither holds in general: compare the entropies at the right of the rows, and try several sentences. A lower entropy means sharper attention.",
+    "इसका कोई सामान्य नियम नहीं: पंक्तियों के दाईं ओर की एंट्रॉपी की तुलना कीजिए और कई वाक्य आज़माइए। कम एंट्रॉपी का अर्थ है अधिक केंद्रित अवधान।"],
 };
 
 const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
@@ -38,32 +38,32 @@ function secondModel() {
 export function open() {
   const sides = ["a", "b"].map((name) => side(name));
   const live = el("p", { class: "live", "aria-live": "polite" });
-  const [bar, notice, below] = ["bar", "notice", "below"].map((name) => el("div", { class: `compare-${name}` }));
+  const [controlBar, notice, details] = ["controls", "notice", "details"].map((name) => el("div", { class: `compare-${name}` }));
   const swap = el("button", { type: "button", class: "compare-swap", on: { click: swapSides } }, `⇄ ${message("compare_swap")}`);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
     el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), swap),
-    bar, notice, pair, live, below);
+    controlBar, notice, pair, live, details);
   let [traces, views, match, maps, chooser] = [null, null, null, [], []];
   let stop = new AbortController();
 
   /** One side: header, translation and map. */
   function side(name) {
-    const [translation, picture, head] = [el("p", { class: "compare-said" }), el("div", { class: "compare-picture" }), el("div", { class: "compare-ask" })];
+    const [translation, picture, head] = [el("p", { class: "compare-translation" }), el("div", { class: "compare-picture" }), el("div", { class: "compare-selectors" })];
     return { name, translation, picture, head, node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, translation, picture) };
   }
 
   function renderHeads() {
-    fill(sides[0].head, el("span", { class: "compare-letter" }, "A"), el("b", {}, state.model),
-      el("span", { class: "quiet" }, message("compare_header")));
+    setChildren(sides[0].head, el("span", { class: "compare-letter" }, "A"), el("b", {}, state.model),
+      el("span", { class: "muted" }, message("compare_header")));
     const sentence = el("input", { type: "text", id: "second-sentence", maxlength: 500, lang: card(secondModel())?.source_language,
       placeholder: message("compare_same"), "aria-label": message("compare_second"),
       on: { change: (event) => set({ text2: event.target.value.normalize("NFC").trim() }) } });
     sentence.value = state.text2;
     const select = el("select", { id: "second-model", "aria-label": `B: ${message("model")}`, on: { change: (event) => set({ model2: event.target.value }) } },
       ...models().map((model) => el("option", { value: model.name, selected: model.name === secondModel() }, model.name)));
-    fill(sides[1].head, el("span", { class: "compare-letter" }, "B"), select, sentence,
-      models().length < 2 && !state.text2 && el("span", { class: "quiet" }, message("compare_only")));
+    setChildren(sides[1].head, el("span", { class: "compare-letter" }, "B"), select, sentence,
+      models().length < 2 && !state.text2 && el("span", { class: "muted" }, message("compare_only")));
   }
 
   function swapSides() {
@@ -78,21 +78,21 @@ export function open() {
     renderHeads();
     const empty = !state.text || !state.model;
     node.classList.toggle("empty", empty);
-    node.classList.toggle("waiting", true);
-    fill(notice, empty ? start() : el("p", { class: "quiet" }, message("working")));
+    node.classList.toggle("loading", true);
+    setChildren(notice, empty ? start() : el("p", { class: "muted" }, message("working")));
     if (empty) return;
     showStatus(message("working"));
     const began = performance.now();
     try {
       traces = await Promise.all([fetchTrace({ prefix: "" }, stop.signal),
         fetchTrace({ text: state.text2 || state.text, model: secondModel(), prefix: "" }, stop.signal)]);
-      node.classList.toggle("waiting", false);
-      fill(notice);
+      node.classList.toggle("loading", false);
+      setChildren(notice);
       render();
       showStatus(message("done", `${state.model}, ${secondModel()}`, traces.map((trace) => trace.target.tokens.length).join(" + "), Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;
-      fill(notice);
+      setChildren(notice);
       showStatus(error);
     }
   }
@@ -104,27 +104,27 @@ export function open() {
     match = matchTokens(...views);
     renderControls();
     maps = views.map((view, index) => {
-      fill(sides[index].translation, traces[index].translation || message("translate_silent"));
+      setChildren(sides[index].translation, traces[index].translation || message("translate_empty"));
       sides[index].translation.lang = traces[index].translation ? card(names[index])?.target_language ?? "hi" : state.language;
-      const map = draw({ values: view.values, rows: view.rows, columns: view.columns, scale: state.scale, numbers: state.numbers === "1",
-        label: message("compare_map", index ? "B" : "A"), widest: sides[index].picture.clientWidth, least: least(view),
-        says: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
-        feet: { heads: [message("translate_bits")], rows: view.bits.map((bits) => [bits === null ? "–" : formatNumber(bits, 2)]) },
-        at: cursor(index), hover: (row, column) => preview(index, row, column), focus: (row, column) => choose(index, row, column) });
-      fill(sides[index].picture, map);
+      const map = drawHeatmap({ values: view.values, rows: view.rows, columns: view.columns, scale: state.scale, numbers: state.numbers === "1",
+        label: message("compare_map", index ? "B" : "A"), maxWidth: sides[index].picture.clientWidth, minCellWidth: minCellWidth(view),
+        describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
+        statistics: { titles: [message("translate_bits")], rows: view.bits.map((bits) => [bits === null ? "–" : formatNumber(bits, 2)]) },
+        selected: cursor(index), onHover: (row, column) => preview(index, row, column), onFocus: (row, column) => choose(index, row, column) });
+      setChildren(sides[index].picture, map);
       return map;
     });
-    const delta = difference(...views, match, { widest: below.clientWidth, least: signedLeast(views[0]), numbers: state.numbers === "1", at: cursor(0),
-      hover: (row, column) => preview(0, row, column, true), focus: (row, column) => choose(0, row, column, true) });
+    const delta = difference(...views, match, { maxWidth: details.clientWidth, minCellWidth: signedMinCellWidth(views[0]), numbers: state.numbers === "1", selected: cursor(0),
+      onHover: (row, column) => preview(0, row, column, true), onFocus: (row, column) => choose(0, row, column, true) });
     if (delta.map) maps.push(delta.map);
     const summary = views.find((view) => ["avg", "max"].includes(view.which))?.which;
-    fill(below, delta.node, summary && el("p", { class: "quiet" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(...views));
+    setChildren(details, delta.node, summary && el("p", { class: "muted" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(...views));
     announce(...cursor(0), true);
   }
 
-  const least = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
+  const minCellWidth = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
 
-  const signedLeast = (view) => (least(view) === 24 && state.numbers === "1" ? 30 : least(view)); // room for the minus sign
+  const signedMinCellWidth = (view) => (minCellWidth(view) === 24 && state.numbers === "1" ? 30 : minCellWidth(view)); // room for the minus sign
 
   /** Cursor position in A, or its partner in B. */
   function cursor(index) {
@@ -142,9 +142,9 @@ export function open() {
 
   function preview(index, row, column) {
     const [a, b] = positions(index, row, column);
-    maps[0].point(...a);
-    maps[1].point(...b);
-    maps[2]?.point(...a);
+    maps[0].setCrosshair(...a);
+    maps[1].setCrosshair(...b);
+    maps[2]?.setCrosshair(...a);
     if (row === null && column === null) announce(...cursor(0), false);
     else if (row !== null && column !== null) announce(...a, false, b);
   }
@@ -152,41 +152,41 @@ export function open() {
   function choose(index, row, column, fromDelta = false) {
     const [a, b] = positions(index, row, column);
     const silent = { focus: false, announce: false };
-    if ((index || fromDelta) && a[0] !== null && a[1] !== null) maps[0].move(a, silent);
-    if ((!index || fromDelta) && b[0] !== null && b[1] !== null) maps[1].move(b, silent);
-    if (!fromDelta && a[0] !== null && a[1] !== null) maps[2]?.move(a, silent);
-    if (a[0] !== null && a[1] !== null) set({ target: a[0] + 1, source: a[1] + 1 }, { quiet: true });
+    if ((index || fromDelta) && a[0] !== null && a[1] !== null) maps[0].setFocus(a, silent);
+    if ((!index || fromDelta) && b[0] !== null && b[1] !== null) maps[1].setFocus(b, silent);
+    if (!fromDelta && a[0] !== null && a[1] !== null) maps[2]?.setFocus(a, silent);
+    if (a[0] !== null && a[1] !== null) set({ target: a[0] + 1, source: a[1] + 1 }, { replace: true });
     announce(...a, true, b);
   }
 
   /** Announce both weights of a cell and their difference. */
   function announce(row, column, announced, partner = positions(0, row, column)[1]) {
-    const words = (index, [targetRow, sourceColumn]) => (targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
+    const cellText = (index, [targetRow, sourceColumn]) => (targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
       : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
     const delta = match.values && row !== null && column !== null ? ` · Δ ${formatNumber(match.values[row][column])}` : "";
     live.setAttribute("aria-live", announced ? "polite" : "off");
-    live.textContent = `${words(0, [row, column])} · ${words(1, partner)}${delta}`;
+    live.textContent = `${cellText(0, [row, column])} · ${cellText(1, partner)}${delta}`;
   }
 
   function renderControls() {
     const [layers, count] = [Math.max(...views.map((view) => view.layers)), Math.max(...views.map((view) => view.tables.length))];
-    if (bar.dataset.shape === `${layers} ${count}`) return chooser.forEach((control) => control.sync());
-    bar.dataset.shape = `${layers} ${count}`;
+    if (controlBar.dataset.shape === `${layers} ${count}`) return chooser.forEach((control) => control.sync());
+    controlBar.dataset.shape = `${layers} ${count}`;
     const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
     if (count > 1 && !state.layer) state.layer = layers;
     if (count > 1 && !state.head) state.head = "avg";
     chooser = [
       segments(message("unit"), "unit", [["word", message("words")], ["token", message("tokens")]]),
-      segments(message("scale"), "scale", [["linear", message("linear")], ["sqrt", message("root")]]),
+      segments(message("scale"), "scale", [["linear", message("linear")], ["sqrt", message("square_root")]]),
       count > 1 && list(message("layer"), "layer", numbered(layers)),
       count > 1 && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(count)]),
       toggle(message("specials"), "specials"), toggle(message("translate_numbers"), "numbers"),
     ].filter(Boolean);
-    return fill(bar, controls(...chooser));
+    return setChildren(controlBar, controls(...chooser));
   }
 
   const reload = () => {
-    forgetTrace();
+    invalidateTrace();
     load();
   };
   let width = 0;
@@ -196,14 +196,14 @@ export function open() {
   });
   watcher.observe(node);
   queueMicrotask(load);
-  document.addEventListener("again", reload);
+  document.addEventListener("retranslate", reload);
   return {
     node,
     update(changed) {
       if (REQUEST_KEYS.some((key) => changed.has(key))) load();
       else if (RENDER_KEYS.some((key) => changed.has(key))) render();
       else if (views && (changed.has("target") || changed.has("source"))) {
-        maps.forEach((map, index) => map.move(cursor(index === 1 ? 1 : 0), { focus: false, announce: false }));
+        maps.forEach((map, index) => map.setFocus(cursor(index === 1 ? 1 : 0), { focus: false, announce: false }));
         announce(...cursor(0), true);
       }
     },
@@ -212,19 +212,19 @@ export function open() {
     close() {
       stop.abort();
       watcher.disconnect();
-      document.removeEventListener("again", reload);
+      document.removeEventListener("retranslate", reload);
     },
   };
 }
 
 /** Start page without a sentence. */
 function start() {
-  const tries = [
+  const examples = [
     ["compare_try_models", "The man saw the astronomer with a telescope.", ""],
     ["compare_try_order", "The man saw the dog.", "The dog saw the man."],
   ];
-  return el("div", { class: "start card" }, el("h2", {}, message("compare_first")), el("p", {}, message("compare_first_text")),
-    el("ul", { class: "tries" }, ...tries.map(([why, q, q2]) => el("li", {}, el("button", { type: "button",
+  return el("div", { class: "start-card card" }, el("h2", {}, message("compare_first")), el("p", {}, message("compare_first_text")),
+    el("ul", { class: "start-examples" }, ...examples.map(([caption, q, q2]) => el("li", {}, el("button", { type: "button",
       on: { click: () => set({ text: q, text2: q2, model2: "", target: 1, source: 1 }) } },
-    el("span", { lang: "en" }, q2 ? `${q} / ${q2}` : q), el("span", { class: "quiet" }, message(why)))))));
+    el("span", { lang: "en" }, q2 ? `${q} / ${q2}` : q), el("span", { class: "muted" }, message(caption)))))));
 }

@@ -2,11 +2,11 @@
 
 import "./heads/messages.js";
 import { post } from "../api.js";
-import { requestBody, fetchTrace, forgetTrace } from "../traces.js";
+import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls, list, segments, toggle } from "../controls.js";
-import { el, fill } from "../dom.js";
+import { el, setChildren } from "../dom.js";
 import { card, models } from "../header.js";
-import { draw } from "../heatmap.js";
+import { drawHeatmap } from "../heatmap.js";
 import { formatNumber, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
 import { state, set, address } from "../state.js";
@@ -18,33 +18,33 @@ import { difference, likelihood } from "./heads/ablation.js";
 import { definitions, tileGallery } from "./heads/tiles.js";
 
 export const lesson = {
-  title: ["Multi-head attention", "कई हेड, कई प्रश्न"],
+  title: ["Multi-head attention", "मल्टी-हेड अवधान"],
   text: ["A Transformer attends with several heads in parallel. Each head has its own queries, keys and values, and so its own attention weights.\nSome heads have a recognisable pattern: attend to the previous word, to the same position, or to the first token. Others spread their weight.\nA pattern does not prove a use. Ablate a head and see how the translation changes.",
-    "Transformer एक साथ कई बार देखता है। हर हेड के अपने प्रश्न, कुंजियाँ और मान हैं, इसलिए भारों की अपनी सारणी भी।\nकुछ हेडों का काम पहचाना जा सकता है: पिछला शब्द देखना, स्वयं को देखना, पहले टोकन पर टिकना। बाक़ी अपना भार बाँटते हैं।\nआकृति दिखना उपयोग का प्रमाण नहीं है। हेड बंद करके देखिए कि अनुवाद क्या खोता है।"],
-  ask: ["Order the heads by importance. Is the head with the lowest entropy the most important one?",
-    "हेडों को “कमी” के क्रम में रखिए। क्या सबसे स्पष्ट चित्र वाले, यानी सबसे कम एंट्रॉपी वाले, हेड की कमी ही सबसे अधिक खलती है?"],
+    "Transformer में कई हेड समांतर होते हैं। हर हेड के अपने प्रश्न, कुंजियाँ और मान हैं, इसलिए अपने अवधान भार भी।\nकुछ हेडों का स्वरूप पहचाना जा सकता है: पिछले शब्द, उसी स्थान या पहले टोकन पर ध्यान। बाक़ी का भार फैला होता है।\nस्वरूप उपयोग का प्रमाण नहीं है। हेड बंद करके देखिए कि अनुवाद कैसे बदलता है।"],
+  question: ["Order the heads by importance. Is the head with the lowest entropy the most important one?",
+    "हेडों को महत्त्व के क्रम में रखिए। क्या सबसे कम एंट्रॉपी वाला हेड ही सबसे महत्त्वपूर्ण है?"],
   answer: ["Often not. What a head attends to need not be what the output depends on: other heads may carry the same information. The numbers on the tiles show it for this sentence.",
-    "प्रायः नहीं। हेड क्या देखता है, उत्तर उसी पर टिका हो यह ज़रूरी नहीं: वही बात दूसरे हेड में भी हो सकती है, और कुछ हेडों के बिना काम बेहतर चलता है। इस वाक्य के लिए चित्रों पर लिखी संख्याएँ निर्णय करती हैं।"],
+    "प्रायः नहीं। हेड का ध्यान जहाँ है, आउटपुट उसी पर निर्भर हो यह ज़रूरी नहीं: वही सूचना दूसरे हेडों में भी हो सकती है। इस वाक्य के लिए यह चित्रों पर लिखी संख्याओं से दिखता है।"],
 };
 
 export function open() {
   const note = el("div", { class: "heads-note" });
-  const kinds = segments(message("heads_kind"), "role", ROLES.map((role) => [role, message(`heads_${role}`)]));
+  const roleControl = segments(message("heads_role"), "role", ROLES.map((role) => [role, message(`heads_${role}`)]));
   const special = toggle(message("specials"), "specials");
   const order = list(message("heads_order"), "order", [["", message("heads_by_layer")], ...STATISTICS.map((key) =>
-    [key, key === "missed" ? message("heads_missed_first") : message("heads_largest", message(`heads_${key}`))])]);
-  const key = el("p", { class: "heads-key quiet" });
-  const large = el("div", { class: "heads-large" });
-  const meaning = el("div", { class: "heads-meaning" });
+    [key, key === "importance" ? message("heads_importance_first") : message("heads_largest", message(`heads_${key}`))])]);
+  const legendLine = el("p", { class: "heads-legend muted" });
+  const enlarged = el("div", { class: "heads-enlarged" });
+  const definitionBox = el("div", { class: "heads-definitions" });
   const gallery = tileGallery((tile) => {
-    set({ layer: tile.layer, head: tile.head }, { quiet: true });
-    if (large.getBoundingClientRect().top > innerHeight * 0.8) large.scrollIntoView({ block: "start" });
+    set({ layer: tile.layer, head: tile.head }, { replace: true });
+    if (enlarged.getBoundingClientRect().top > innerHeight * 0.8) enlarged.scrollIntoView({ block: "start" });
   });
-  const content = el("div", { class: "heads-both", hidden: true }, gallery.node, large, meaning);
+  const content = el("div", { class: "heads-content", hidden: true }, gallery.node, enlarged, definitionBox);
   const node = el("section", { class: "heads", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_heads"))),
-    el("p", { class: "quiet" }, message("heads_intro")),
-    controls(kinds, order, special), note, key, content);
+    el("p", { class: "muted" }, message("heads_intro")),
+    controls(roleControl, order, special), note, legendLine, content);
   let trace = null;
   let importance = {};
   let tiles = [];
@@ -70,14 +70,14 @@ export function open() {
     stop = new AbortController();
     [trace, importance, tiles, selectedView] = [null, {}, [], null];
     content.hidden = true;
-    fill(note, el("p", { class: "quiet" }, state.text ? message("working") : message("nothing")));
+    setChildren(note, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
     try {
       trace = await fetchTrace({}, stop.signal);
       show();
     } catch (error) {
       if (error.name === "AbortError") return;
-      fill(note);
+      setChildren(note);
       showStatus(error);
     }
   }
@@ -90,10 +90,10 @@ export function open() {
     const blocks = blocksOf(trace, role);
     const many = blocks.some((block) => block.shape[0] > 1);
     syncControls(role);
-    fill(note, ...(many ? [] : noHeadsNotice()));
-    fill(key, legend(message(state.scale === "sqrt" ? "root" : "linear"), state.scale),
+    setChildren(note, ...(many ? [] : noHeadsNotice()));
+    setChildren(legendLine, legend(message(state.scale === "sqrt" ? "square_root" : "linear"), state.scale),
       state.specials === "0" && ` · ${message("heads_partial")}`);
-    fill(meaning, definitions(many));
+    setChildren(definitionBox, definitions(many));
     render(role, blocks);
     showStatus(message("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
     if (!many || importance[role]) return;
@@ -114,13 +114,13 @@ export function open() {
         set(patch);
       } } }, words);
     const other = models().find((model) => model.decoder === "transformer");
-    return [el("p", {}, message("heads_recurrent"), state.role && state.role !== "cross" ? ` ${message("heads_none")}` : ""),
+    return [el("p", {}, message("heads_recurrent"), state.role && state.role !== "cross" ? ` ${message("heads_no_role")}` : ""),
       el("p", { class: "heads-links" }, go(message("heads_step"), { view: "step" }),
-        other && go(message("heads_take", other.name), { model: other.name }))];
+        other && go(message("heads_use_model", other.name), { model: other.name }))];
   }
 
   function syncControls(role) {
-    for (const button of kinds.querySelectorAll("button")) {
+    for (const button of roleControl.querySelectorAll("button")) {
       const selected = button.dataset.value === role;
       button.setAttribute("aria-checked", String(selected));
       button.setAttribute("tabindex", selected ? "0" : "-1");
@@ -144,7 +144,7 @@ export function open() {
             : tables.length > 1 ? message("heads_head", block.layer, head) : message("heads_single"),
           short: !summary && tables.length > 1 && message("heads_number", head),
           title: summary ? message(`heads_${head}`, block.layer) : null,
-          badges: head === "max" ? {}
+          statistics: head === "max" ? {}
             : headStatistics(fullView.values, summary ? null : importance[role]?.[index]?.[Number(head) - 1] ?? null) };
       });
     });
@@ -171,28 +171,28 @@ export function open() {
     const ablationBox = el("div", {});
     updateAblation = () => renderAblation(role, tile, ablationBox);
     const picture = el("div", { class: "picture" });
-    fill(large, el("h2", { class: "heads-title" }, title),
-      el("p", { class: "heads-chips" }, ...STATISTICS.filter((key) => Number.isFinite(tile.badges[key])).map((key) =>
-        el("span", {}, `${message(`heads_${key}`)} `, el("b", { class: "number" }, formatStatistic(key, tile.badges[key])), " "))),
+    setChildren(enlarged, el("h2", { class: "heads-title" }, title),
+      el("p", { class: "heads-chips" }, ...STATISTICS.filter((key) => Number.isFinite(tile.statistics[key])).map((key) =>
+        el("span", {}, `${message(`heads_${key}`)} `, el("b", { class: "number" }, formatStatistic(key, tile.statistics[key])), " "))),
       picture, live, ablationBox);
     const cellText = (row, column) => message("attends", selectedView.rows[row].text, selectedView.columns[column].text,
       tile.hidden?.[row][column] ? "−∞" : formatNumber(selectedView.values[row][column]));
     const showEntropy = tile.head !== "max" && state.specials === "1";
-    const announce = (row, column) => fill(live, [cellText(row, column),
+    const announce = (row, column) => setChildren(live, [cellText(row, column),
       tile.head === "max" ? message("heads_no_sum") : message("sum", formatNumber(sum(selectedView.values[row]))),
       ...(showEntropy ? [message("entropy", formatNumber(entropy(selectedView.values[row]), 2))] : [])].join(" · "));
     const selection = [Math.min(state.target, selectedView.rows.length) - 1, Math.min(state.source, selectedView.columns.length) - 1];
-    fill(picture, draw({ values: selectedView.values, hidden: tile.hidden, scale: state.scale, at: selection,
+    setChildren(picture, drawHeatmap({ values: selectedView.values, hidden: tile.hidden, scale: state.scale, selected: selection,
       rows: selectedView.rows.map((row) => ({ text: row.text, lang: rowLanguage })),
       columns: selectedView.columns.map((column) => ({ text: column.text, lang: columnLanguage })),
-      label: message("heads_map", title), numbers: state.numbers === "1", widest: large.clientWidth,
-      says: cellText,
-      focus: (row, column) => {
-        set({ target: row + 1, source: column + 1 }, { quiet: true });
+      label: message("heads_map", title), numbers: state.numbers === "1", maxWidth: enlarged.clientWidth,
+      describe: cellText,
+      onFocus: (row, column) => {
+        set({ target: row + 1, source: column + 1 }, { replace: true });
         announce(row, column);
       },
-      hover: (row, column) => row !== null && column !== null && announce(row, column),
-      open: (row, column) => set({ view: card()?.score === "heads" ? "qkv" : "step", target: row + 1, source: column + 1 }) }));
+      onHover: (row, column) => row !== null && column !== null && announce(row, column),
+      onOpen: (row, column) => set({ view: card()?.score === "heads" ? "qkv" : "step", target: row + 1, source: column + 1 }) }));
     announce(...selection);
     updateAblation();
   }
@@ -201,24 +201,24 @@ export function open() {
   async function renderAblation(role, tile, container) {
     ablationRequest.abort();
     ablationRequest = new AbortController();
-    if (tile.summary) return void fill(container, el("p", { class: "quiet" }, message("heads_summary_off")));
+    if (tile.summary) return void setChildren(container, el("p", { class: "muted" }, message("heads_summary_note")));
     if (blocksOf(trace, role)[0].shape[0] === 1) return;
     const ablated = state.ablated === "1";
-    const resultBox = el("div", { class: "heads-answer" });
-    const button = el("button", { type: "button", class: ablated ? "" : "main", id: "heads-off",
-      on: { click: () => set({ ablated: ablated ? "0" : "1" }, { quiet: true }) } }, message(ablated ? "heads_on" : "heads_off"));
-    const focused = document.activeElement?.id === "heads-off";
-    fill(container, el("div", { class: "card heads-off" }, el("h3", {}, message("heads_without")),
-      el("p", { class: "quiet" }, message("heads_switch")), button, resultBox),
+    const resultBox = el("div", { class: "heads-ablation-result" });
+    const button = el("button", { type: "button", class: ablated ? "" : "primary", id: "ablate-head",
+      on: { click: () => set({ ablated: ablated ? "0" : "1" }, { replace: true }) } }, message(ablated ? "heads_restore" : "heads_ablate"));
+    const focused = document.activeElement?.id === "ablate-head";
+    setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
+      el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
     el("p", {}, el("a", { href: address({ ...state, view: "qkv", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
       message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;
-    fill(resultBox, el("p", { class: "quiet" }, message("working")));
+    setChildren(resultBox, el("p", { class: "muted" }, message("working")));
     try {
       const response = await post("/api/heads/ablation", { ...requestBody(), role, layer: tile.layer,
         head: Number(tile.head) }, ablationRequest.signal);
-      fill(resultBox, difference(response, trace, languages("decoder_self")[0]));
+      setChildren(resultBox, difference(response, trace, languages("decoder_self")[0]));
       showStatus(likelihood(response));
     } catch (error) {
       showStatus(error);
@@ -226,11 +226,11 @@ export function open() {
   }
 
   const reload = () => {
-    forgetTrace();
+    invalidateTrace();
     load();
   };
   load();
-  document.addEventListener("again", reload);
+  document.addEventListener("retranslate", reload);
   return {
     node,
     update(changed) {
@@ -240,12 +240,12 @@ export function open() {
       else if (["layer", "head", "numbers"].some((key) => changed.has(key))) selectTile();
       else if (changed.has("ablated")) updateAblation();
     },
-    exportData: () => ({ trace, picture: large.querySelector("svg"), table: selectedView && { values: selectedView.values,
+    exportData: () => ({ trace, picture: enlarged.querySelector("svg"), table: selectedView && { values: selectedView.values,
       rows: selectedView.rows.map((row) => row.text), columns: selectedView.columns.map((column) => column.text) } }),
     close() {
       stop.abort();
       ablationRequest.abort();
-      document.removeEventListener("again", reload);
+      document.removeEventListener("retranslate", reload);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Length view: BLEU of every model by source length. */
 
-import { el, fill } from "../dom.js";
+import { el, setChildren } from "../dom.js";
 import { stream } from "../api.js";
 import { chart } from "../chart.js";
 import { controls, list, segments } from "../controls.js";
@@ -18,9 +18,9 @@ const SIZES = [20, 40, 100, 200];
 const RIGHT = 110; // margin in pixels for names at the line ends
 const results = new Map(); // results by model and settings
 
-const keyOf = (model) => JSON.stringify([model, state.each, state.beam]);
+const keyOf = (model) => JSON.stringify([model, state.per_bucket, state.beam]);
 const bucketLabel = (bucket) => `${bucket.min_words}–${bucket.max_words}`;
-const toneOf = (model) => models().findIndex((entry) => entry.name === model) % 8 + 1;
+const colorIndexOf = (model) => models().findIndex((entry) => entry.name === model) % 8 + 1;
 const low = (score) => score.low ?? score.value; // a single sentence has no interval
 const high = (score) => score.high ?? score.value;
 const within = (score) => message("length_range", formatNumber(low(score), 1), formatNumber(high(score), 1));
@@ -34,11 +34,11 @@ export function open() {
   const notes = el("div", {});
   const button = el("button", { type: "button", class: "length-run",
     on: { click: () => (running ? stop.abort() : measure()) } });
-  const sizes = [...new Set([...SIZES, state.each])].sort((a, b) => a - b)
+  const sizes = [...new Set([...SIZES, state.per_bucket])].sort((a, b) => a - b)
     .map((size) => [String(size), String(size)]);
   const node = el("section", { class: "length", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("length_title")), el("p", {}, message("length_lead"))),
-    controls(list(message("length_each"), "each", sizes), button),
+    controls(list(message("length_per_bucket"), "per_bucket", sizes), button),
     resultsBox, verdict, table, chooser, detail, notes);
   let running = false;
   let stop = new AbortController();
@@ -56,7 +56,7 @@ export function open() {
     for (const { name } of models()) {
       if (results.has(keyOf(name))) continue;
       try {
-        await stream("/api/length", { model: name, per_bucket: state.each, beam: state.beam }, (kind, data) => {
+        await stream("/api/length", { model: name, per_bucket: state.per_bucket, beam: state.beam }, (kind, data) => {
           if (kind === "done") results.set(keyOf(name), data);
           else status.set(name, { kind, ...data });
           if (kind === "done") render();
@@ -65,7 +65,7 @@ export function open() {
       } catch (error) {
         if (error.name === "AbortError") break;
         const retry = hasMessage(error.message); // the server was unreachable
-        status.set(name, { kind: "problem", again: retry, words: retry ? message(error.message) : error.message });
+        status.set(name, { kind: "error", retry, text: retry ? message(error.message) : error.message });
         showStatus(error);
       }
     }
@@ -83,14 +83,14 @@ export function open() {
     renderTable();
     if (!measuredResults.length) {
       charts = null;
-      fill(resultsBox, el("p", { class: "quiet length-waiting" }, message(running ? "length_measuring" : "length_none")));
-      for (const element of [verdict, chooser, detail, notes]) fill(element);
+      setChildren(resultsBox, el("p", { class: "muted length-placeholder" }, message(running ? "length_measuring" : "length_none")));
+      for (const element of [verdict, chooser, detail, notes]) setChildren(element);
       return;
     }
     renderCharts(measuredResults);
-    fill(verdict, running ? "" : summaryText(measuredResults));
+    setChildren(verdict, running ? "" : summaryText(measuredResults));
     renderSentences(measuredResults);
-    fill(notes, notesList(measuredResults));
+    setChildren(notes, notesList(measuredResults));
   }
 
   function groupsOf(measuredResults) {
@@ -103,27 +103,27 @@ export function open() {
     const bucketIndex = (bucket) => groups.findIndex((group) => group.min_words === bucket.min_words);
     const selected = groups[state.bucket - 1] ? state.bucket - 1 : null;
     const top = Math.max(...measuredResults.flatMap((result) => result.buckets.map(high)));
-    const choose = (_, point) => set({ bucket: point.x + 1 }, { quiet: true });
+    const choose = (_, point) => set({ bucket: point.x + 1 }, { replace: true });
     const x = { scale: "names", names: groups.map(bucketLabel), title: message("length_words") };
     const lines = {
       label: message("length_chart"), summary: summaryText(measuredResults) || message("length_chart"), hint: message("length_hint"),
-      x, chosen: selected, choose,
+      x, selectedX: selected, onSelect: choose,
       y: { title: message("length_bleu"), from: 0, to: top > 80 ? 100 : undefined,
-        written: (value) => formatNumber(value, Number.isInteger(value) ? 0 : 1) },
+        format: (value) => formatNumber(value, Number.isInteger(value) ? 0 : 1) },
       left: 44, right: narrow() ? 14 : RIGHT, height: 340,
       marks: [...new Set(measuredResults.map((result) => result.trained_words))].flatMap((words) => trainedLimit(words, groups)),
-      series: measuredResults.map((result) => ({ name: result.model, tone: toneOf(result.model), points: result.buckets.map((bucket) =>
+      series: measuredResults.map((result) => ({ name: result.model, colorIndex: colorIndexOf(result.model), points: result.buckets.map((bucket) =>
         ({ x: bucketIndex(bucket), y: bucket.value, low: low(bucket), high: high(bucket), part: bucket })) })),
-      says: (series, { part: bucket }) => message("length_point", series.name, bucketLabel(bucket), formatNumber(bucket.value, 1),
+      describe: (series, { part: bucket }) => message("length_point", series.name, bucketLabel(bucket), formatNumber(bucket.value, 1),
         formatNumber(low(bucket), 1), formatNumber(high(bucket), 1), bucket.sentences),
     };
     const bars = {
-      label: message("length_counts"), hint: "", x: { ...x, title: "" }, chosen: selected, choose,
+      label: message("length_counts"), hint: "", x: { ...x, title: "" }, selectedX: selected, onSelect: choose,
       left: lines.left, right: lines.right, height: 120,
       y: { title: message("length_sentences"), from: 0 }, legend: "none",
-      series: [{ name: message("length_sentences"), kind: "bars", tone: 8,
+      series: [{ name: message("length_sentences"), kind: "bars", colorIndex: 8,
         points: groups.map((bucket, index) => ({ x: index, y: bucket.sentences })) }],
-      says: (_, point) => message("length_bar", bucketLabel(groups[point.x]), point.y),
+      describe: (_, point) => message("length_bar", bucketLabel(groups[point.x]), point.y),
     };
     if (charts) {
       charts.lines.update(lines);
@@ -131,22 +131,22 @@ export function open() {
       return;
     }
     charts = { lines: chart(lines), bars: chart(bars) };
-    fill(resultsBox, charts.lines, charts.bars);
+    setChildren(resultsBox, charts.lines, charts.bars);
   }
 
   const narrow = () => (resultsBox.clientWidth || 800) < 560;
 
   /** A table row per model: scores, or progress. */
   function renderTable() {
-    button.textContent = message(running ? "length_stop" : "length_go");
+    button.textContent = message(running ? "length_stop" : "length_resume");
     button.hidden = !running && models().every(({ name }) =>
-      results.has(keyOf(name)) || (status.get(name)?.kind === "problem" && !status.get(name).again));
+      results.has(keyOf(name)) || (status.get(name)?.kind === "error" && !status.get(name).retry));
     const measuredResults = resultList();
     const split = !measuredResults.length || measuredResults.some((result) => result.trained_words); // training lengths may be unknown
-    const head = ["length_model", "length_all", ...(split ? ["length_like", "length_beyond"] : [])];
-    fill(table, el("table", { class: "numbers length-table" },
+    const head = ["length_model", "length_all", ...(split ? ["length_within", "length_beyond"] : [])];
+    setChildren(table, el("table", { class: "numbers length-table" },
       el("thead", {}, el("tr", {}, ...head.map((key) => el("th", { scope: "col" }, message(key))))),
-      el("tbody", {}, ...models().map(({ name }) => el("tr", { class: `tone-${toneOf(name)}` },
+      el("tbody", {}, ...models().map(({ name }) => el("tr", { class: `series-${colorIndexOf(name)}` },
         el("th", { scope: "row" }, el("span", { class: "length-swatch", "aria-hidden": "true" }), name),
         ...cells(name, split))))));
   }
@@ -155,34 +155,34 @@ export function open() {
     const result = results.get(keyOf(name));
     if (result) {
       return [result.all, ...(split ? [result.within, result.beyond] : [])].map((score) => el("td", {}, ...(score
-        ? [el("b", {}, formatNumber(score.value, 1)), el("span", { class: "quiet" }, within(score))] : ["–"])));
+        ? [el("b", {}, formatNumber(score.value, 1)), el("span", { class: "muted" }, within(score))] : ["–"])));
     }
     const modelStatus = status.get(name);
-    if (modelStatus?.kind === "problem") return [el("td", { colspan: split ? 3 : 1, class: "problem" }, modelStatus.words)];
-    const words = !running ? message("length_stopped") : !modelStatus ? message("length_waiting")
-      : message(modelStatus.kind === "sampling" ? "length_drawing" : "length_working", modelStatus.done, modelStatus.of);
+    if (modelStatus?.kind === "error") return [el("td", { colspan: split ? 3 : 1, class: "error" }, modelStatus.text)];
+    const progressText = !running ? message("length_stopped") : !modelStatus ? message("length_waiting")
+      : message(modelStatus.kind === "sampling" ? "length_sampling" : "length_working", modelStatus.done, modelStatus.of);
     return [el("td", { colspan: split ? 3 : 1, class: "length-progress" },
       modelStatus && el("progress", { max: modelStatus.of, value: modelStatus.done, "aria-label": name }),
-      el("span", { class: "quiet" }, words))];
+      el("span", { class: "muted" }, progressText))];
   }
 
   /** Bucket selector, and the sentences of the selected bucket. */
   function renderSentences(measuredResults) {
     const groups = groupsOf(measuredResults);
     if (!chooser.contains(document.activeElement)) {
-      fill(chooser, el("h2", {}, message("length_groups")), segments(message("length_groups"), "bucket",
+      setChildren(chooser, el("h2", {}, message("length_groups")), segments(message("length_groups"), "bucket",
         groups.map((bucket, index) => [String(index + 1), bucketLabel(bucket)])));
     }
     const selected = groups[state.bucket - 1];
-    fill(detail, ...(selected ? [el("p", { class: "quiet" }, message("length_marks")),
-      sentenceCards(measuredResults, selected.min_words, toneOf)] : []));
+    setChildren(detail, ...(selected ? [el("p", { class: "muted" }, message("length_marks")),
+      sentenceCards(measuredResults, selected.min_words, colorIndexOf)] : []));
   }
 
   measure();
   return {
     node,
     update(changed) {
-      if (changed.has("each") || changed.has("beam")) measure();
+      if (changed.has("per_bucket") || changed.has("beam")) measure();
       else if (changed.has("bucket") && charts) {
         renderCharts(resultList());
         renderSentences(resultList());
@@ -226,12 +226,12 @@ function summaryText(results) {
 
 /** How the scores were measured, and notes on single models. */
 function notesList(results) {
-  const of = (test, words) => results.filter(test).map((result) => el("li", {}, words(result)));
-  return el("details", { class: "length-notes" }, el("summary", {}, message("length_how")), el("ul", {},
+  const notesFor = (test, note) => results.filter(test).map((result) => el("li", {}, note(result)));
+  return el("details", { class: "length-notes" }, el("summary", {}, message("length_method")), el("ul", {},
     el("li", {}, message("length_signature"), " ", el("code", {}, results[0].signature)),
     el("li", {}, message("length_signature_one"), " ", el("code", {}, results[0].sentence_signature)),
     results[0].core_share < 1 && el("li", {}, message("length_core", formatNumber(100 * results[0].core_share, 0))),
-    ...of((result) => !result.on_primer, (result) => message("length_foreign", result.model)),
-    ...of((result) => result.unknown_share > 0, (result) => message("length_unknown", result.model, formatNumber(100 * result.unknown_share, 2))),
-    ...of((result) => result.skipped, (result) => message("length_left_out", result.model, result.skipped))));
+    ...notesFor((result) => !result.on_primer, (result) => message("length_other_data", result.model)),
+    ...notesFor((result) => result.unknown_share > 0, (result) => message("length_unknown", result.model, formatNumber(100 * result.unknown_share, 2))),
+    ...notesFor((result) => result.skipped, (result) => message("length_skipped", result.model, result.skipped))));
 }

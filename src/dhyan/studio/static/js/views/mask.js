@@ -1,11 +1,11 @@
 /** Mask view: causal mask, leak test and padding mask. */
 
 import { post } from "../api.js";
-import { requestBody, fetchTrace, forgetTrace } from "../traces.js";
+import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls, list, segments } from "../controls.js";
-import { el, fill, text } from "../dom.js";
+import { el, setChildren, text } from "../dom.js";
 import { card, models } from "../header.js";
-import { draw } from "../heatmap.js";
+import { drawHeatmap } from "../heatmap.js";
 import { formatNumber, sum, vector, formatTiny } from "../numbers.js";
 import { state, set, address } from "../state.js";
 import { showStatus } from "../status.js";
@@ -14,16 +14,16 @@ import { message } from "../messages.js";
 import { leakForm, leakTable, verdict } from "./mask/leak_test.js";
 import "./mask/messages.js";
 
-const READABLE = 22; // smallest cell width for −∞, in pixels
+const MIN_READABLE_CELL = 22; // smallest cell width for −∞, in pixels
 
 export const lesson = {
-  title: ["The causal mask", "आगे देखना मना है"],
-  text: ["In training the decoder is given the whole translation at once, to save time. If a word could see the next one, it would copy it and learn nothing.\nSo every score above the diagonal is set to −∞ before the softmax: the weight there is exactly 0, and the row still sums to one.\nThe leak test proves it: change a word, and nothing before it may move by even a bit.",
-    "प्रशिक्षण में समय बचाने के लिए डिकोडर को पूरा अनुवाद एक साथ दिया जाता है। कोई शब्द अगले शब्द को देख पाता तो उसे नक़ल कर लेता और कुछ न सीखता।\nइसलिए विकर्ण के ऊपर का हर अंक softmax से पहले −∞ कर दिया जाता है: वहाँ भार ठीक 0 है, और पंक्ति का योग फिर भी एक।\nरिसाव की जाँच इसका प्रमाण है: एक शब्द बदलिए, उससे पहले कुछ भी ज़रा-सा नहीं हिलना चाहिए।"],
-  ask: ["Change the last word of the translation. At how many places does the output move, with the mask and without it?",
-    "अनुवाद का अंतिम शब्द बदलिए। आउटपुट कितनी जगहों पर हिलता है, मास्क के साथ और उसके बिना?"],
-  answer: ["With the mask at one: after the changed word itself. Without it at all of them, back to the beginning, because every word now sees the last one.",
-    "मास्क के साथ एक जगह: स्वयं बदले हुए शब्द के बाद। उसके बिना सब जगह, आरंभ तक, क्योंकि अब हर शब्द अंतिम शब्द को देखता है।"],
+  title: ["The causal mask", "कारणात्मक मास्क (causal mask)"],
+  text: ["In training the decoder gets the whole translation at once (teacher forcing). If a position could attend to the next word, it would copy it and learn nothing.\nSo every score above the diagonal is set to −∞ before the softmax: the weight there is exactly 0, and the row still sums to one.\nThe leak test checks it: when one word changes, the outputs before it must not change at all.",
+    "प्रशिक्षण में समय बचाने के लिए डिकोडर को पूरा अनुवाद एक साथ दिया जाता है। किसी स्थान का ध्यान अगले शब्द पर जा सकता तो वह उसकी नक़ल करता और कुछ न सीखता।\nइसलिए विकर्ण के ऊपर का हर अंक softmax से पहले −∞ कर दिया जाता है: वहाँ भार ठीक 0 है, और पंक्ति का योग फिर भी एक।\nरिसाव की जाँच इसे परखती है: एक शब्द बदलने पर उससे पहले के आउटपुट बिल्कुल नहीं बदलने चाहिए।"],
+  question: ["Change the last word of the translation. At how many positions does the output change, with the mask and without it?",
+    "अनुवाद का अंतिम शब्द बदलिए। आउटपुट कितने स्थानों पर बदलता है, मास्क के साथ और उसके बिना?"],
+  answer: ["With the mask, at one position: that of the changed word. Without it, at all positions, because each now attends to the last word.",
+    "मास्क के साथ एक स्थान पर: बदले हुए शब्द के। उसके बिना सब स्थानों पर, क्योंकि अब हर स्थान का ध्यान अंतिम शब्द पर भी है।"],
 };
 
 export function open() {
@@ -32,17 +32,17 @@ export function open() {
   const chooser = el("div", {});
   const map = el("div", { class: "mask-map" });
   const test = leakForm(target);
-  const leakResult = el("div", { class: "mask-found" });
+  const leakResult = el("div", { class: "mask-result" });
   const paddingBox = el("div", {});
   const parts = el("div", { class: "mask-parts", hidden: true }, map,
     el("div", { class: "mask-leak" }, el("h2", {}, message("mask_leak")),
       el("p", {}, message("mask_leak_text")), test.node, leakResult), paddingBox);
   const node = el("section", { class: "mask", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_mask"))),
-    el("p", { class: "quiet" }, message("mask_intro")), note, chooser, parts, toy());
+    el("p", { class: "muted" }, message("mask_intro")), note, chooser, parts, toy());
   let trace = null;
   let leakResponse = null;
-  let shownTable = null;
+  let displayedTable = null;
   let stop = new AbortController();
   let leakRequest = new AbortController();
 
@@ -50,23 +50,23 @@ export function open() {
     stop.abort();
     leakRequest.abort();
     stop = new AbortController();
-    [trace, leakResponse, shownTable] = [null, null, null];
+    [trace, leakResponse, displayedTable] = [null, null, null];
     parts.hidden = true;
-    fill(chooser);
-    fill(note, el("p", { class: "quiet" }, state.text ? message("working") : message("nothing")));
+    setChildren(chooser);
+    setChildren(note, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
     try {
       trace = await fetchTrace({}, stop.signal);
-      if (trace.decoder_input.tokens.length < 2) return void fill(note, el("p", {}, message("mask_too_short")));
+      if (trace.decoder_input.tokens.length < 2) return void setChildren(note, el("p", {}, message("mask_too_short")));
       await Promise.all([runLeakTest().catch(showStatus), renderPadding()]);
     } catch (error) {
       if (error.name === "AbortError") return;
-      fill(note);
+      setChildren(note);
       showStatus(error);
     }
   }
 
-  const renderPadding = async () => fill(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
+  const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
 
   /** The changed position: from the state, or the middle. */
   function changedPosition() {
@@ -90,8 +90,8 @@ export function open() {
     test.showSuggestions(response);
     if (first) renderControls();
     renderMap();
-    fill(leakResult, ...(refused ? [] : leakTable(response, target)));
-    if (!refused) showStatus(verdict(response).words);
+    setChildren(leakResult, ...(refused ? [] : leakTable(response, target)));
+    if (!refused) showStatus(verdict(response).text);
   }
 
   const rerunLeakTest = () => runLeakTest().catch(showStatus);
@@ -100,18 +100,18 @@ export function open() {
   function renderControls() {
     if (!leakResponse.has_mask) {
       const other = models().find((model) => model.decoder === "transformer");
-      fill(note, el("p", {}, message("mask_recurrent")), other && el("p", {}, el("a", { class: "button mask-go",
+      setChildren(note, el("p", {}, message("mask_recurrent")), other && el("p", {}, el("a", { class: "button mask-link",
         href: address({ ...state, model: other.name }), on: { click: (event) => {
           event.preventDefault();
           set({ model: other.name });
-        } } }, message("mask_take", other.name))));
+        } } }, message("mask_use_model", other.name))));
       return;
     }
-    fill(note);
+    setChildren(note);
     const layers = leakResponse.weights.map((_, index) => [String(index + 1), String(index + 1)]);
     const count = leakResponse.weights[0].shape[0];
     const names = Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
-    fill(chooser, controls(segments(message("mask_switch"), "masked", [["1", message("mask_on")], ["0", message("mask_off")]]),
+    setChildren(chooser, controls(segments(message("mask_switch"), "masked", [["1", message("mask_on")], ["0", message("mask_off")]]),
       list(message("layer"), "layer", layers),
       list(message("head"), "head", [...names, ["avg", message("average")], ["max", message("largest")]])));
   }
@@ -131,7 +131,7 @@ export function open() {
   }
 
   function renderMap() {
-    if (!leakResponse.has_mask) return void fill(map);
+    if (!leakResponse.has_mask) return void setChildren(map);
     syncControls();
     const values = selectHead(heads(leakResponse.weights[shownLayer() - 1]), shownHead());
     const words = leakResponse.decoder_input.map((token) => ({ text: token, lang: target }));
@@ -142,24 +142,24 @@ export function open() {
     const cellText = (row, column) => (hidden?.[row][column] ? message("mask_cell_hidden", leakResponse.decoder_input[row], leakResponse.decoder_input[column])
       : message("attends", leakResponse.decoder_input[row], leakResponse.decoder_input[column], formatNumber(values[row][column])));
     const box = el("div", { class: "picture" });
-    fill(map, el("h2", {}, message("mask_map")),
-      el("p", { class: leakResponse.masked ? "quiet" : "mask-warning" }, leakResponse.masked
+    setChildren(map, el("h2", {}, message("mask_map")),
+      el("p", { class: leakResponse.masked ? "muted" : "mask-warning" }, leakResponse.masked
         ? message("mask_hatched", later.flat().filter(Boolean).length, later.flat().length)
-        : message("mask_broken", `${Math.round((100 * ahead) / sum(values.map(sum)))} %`)), box, live);
-    fill(box, draw({ values, hidden, rows: words, columns: words, label: message("mask_map_label"), says: cellText,
-      scale: state.scale, numbers: state.numbers === "1", least: READABLE, widest: map.clientWidth || undefined,
-      focus: (row, column) => fill(live, cellText(row, column)),
-      hover: (row, column) => row !== null && column !== null && fill(live, cellText(row, column)),
-      open: (row, column) => set({ view: "qkv", role: "decoder_self", target: row + 1, source: column + 1 }) }));
-    shownTable = { values, rows: leakResponse.decoder_input, columns: leakResponse.decoder_input };
+        : message("mask_removed", `${Math.round((100 * ahead) / sum(values.map(sum)))} %`)), box, live);
+    setChildren(box, drawHeatmap({ values, hidden, rows: words, columns: words, label: message("mask_map_label"), describe: cellText,
+      scale: state.scale, numbers: state.numbers === "1", minCellWidth: MIN_READABLE_CELL, maxWidth: map.clientWidth || undefined,
+      onFocus: (row, column) => setChildren(live, cellText(row, column)),
+      onHover: (row, column) => row !== null && column !== null && setChildren(live, cellText(row, column)),
+      onOpen: (row, column) => set({ view: "qkv", role: "decoder_self", target: row + 1, source: column + 1 }) }));
+    displayedTable = { values, rows: leakResponse.decoder_input, columns: leakResponse.decoder_input };
   }
 
   const reload = () => {
-    forgetTrace();
+    invalidateTrace();
     load();
   };
   load();
-  document.addEventListener("again", reload);
+  document.addEventListener("retranslate", reload);
   return {
     node,
     update(changed) {
@@ -168,12 +168,12 @@ export function open() {
       else if (["position", "word", "masked"].some((key) => changed.has(key))) rerunLeakTest();
       else if (leakResponse && ["layer", "head", "scale", "numbers"].some((key) => changed.has(key))) renderMap();
     },
-    exportData: () => ({ trace, picture: map.querySelector("svg"), table: shownTable ?? (leakResponse && {
-      values: vector(leakResponse.max_change).map((change) => [change]), rows: leakResponse.decoder_input, columns: [message("mask_column_moved")] }) }),
+    exportData: () => ({ trace, picture: map.querySelector("svg"), table: displayedTable ?? (leakResponse && {
+      values: vector(leakResponse.max_change).map((change) => [change]), rows: leakResponse.decoder_input, columns: [message("mask_column_change")] }) }),
     close() {
       stop.abort();
       leakRequest.abort();
-      document.removeEventListener("again", reload);
+      document.removeEventListener("retranslate", reload);
     },
   };
 }
@@ -207,5 +207,5 @@ function paddingSection(result, lang) {
 
 function paddingChange(change) {
   if (change === 0) return message("mask_padding_same");
-  return message(change < ROUNDING ? "mask_padding_rounding" : "mask_padding_moved", formatTiny(change));
+  return message(change < ROUNDING ? "mask_padding_rounding" : "mask_padding_changed", formatTiny(change));
 }

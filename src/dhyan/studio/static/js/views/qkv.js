@@ -1,6 +1,6 @@
 /** Q K V view: one head of a trained model, or a toy, recomputed on the page. */
 
-import { el, fill } from "../dom.js";
+import { el, setChildren } from "../dom.js";
 import { state, set } from "../state.js";
 import { message } from "../messages.js";
 import { openModel } from "./qkv/model.js";
@@ -9,8 +9,8 @@ import { openToy } from "./qkv/toy.js";
 export { lesson } from "./qkv/messages.js";
 
 export function open() {
-  const container = el("div", { class: "qkv-place" });
-  const choice = el("div", { class: "segments", role: "group", "aria-label": message("qkv_about") });
+  const container = el("div", { class: "qkv-container" });
+  const choice = el("div", { class: "segments", role: "group", "aria-label": message("qkv_source") });
   const node = el("section", { class: "qkv", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("qkv_title")), choice), container);
   let toy = null;
@@ -19,13 +19,13 @@ export function open() {
   function show() {
     inner?.close();
     toy = Boolean(state.toy);
-    fill(choice, ...[["", "qkv_trained"], ["cat", "qkv_toy"]].map(([value, words]) => el("button", { type: "button",
+    setChildren(choice, ...[["", "qkv_trained"], ["cat", "qkv_toy"]].map(([value, key]) => el("button", { type: "button",
       "aria-pressed": Boolean(value) === toy, on: { click: () => {
         if (Boolean(value) === toy) return;
         set({ toy: value });
-      } } }, message(words))));
+      } } }, message(key))));
     inner = toy ? openToy() : openModel();
-    fill(container, inner.node);
+    setChildren(container, inner.node);
   }
 
   show();

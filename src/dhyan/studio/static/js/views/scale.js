@@ -1,23 +1,23 @@
 /** Scale view: why scores are divided by √d: their variance grows with the width and the softmax saturates. */
 
-import { el, fill } from "../dom.js";
+import { el, setChildren } from "../dom.js";
 import { chart } from "../chart.js";
 import { controls, slider } from "../controls.js";
 import { formatNumber, softmax } from "../numbers.js";
 import { state, set } from "../state.js";
 import { message } from "../messages.js";
-import { MOST_KEYS, PAIRS, QUERIES, WIDTHS, means, scores, variances } from "./scale/sampling.js";
+import { MAX_KEYS, PAIRS, QUERIES, WIDTHS, means, scores, variances } from "./scale/sampling.js";
 import "./scale/messages.js";
 
 export { lesson } from "./scale/messages.js";
 
-const PAUSE = 150; // debounce of the seed slider in milliseconds
+const DEBOUNCE = 150; // debounce of the seed slider in milliseconds
 const VANISHED = 0.1;
 const LINES = [ // series of the right chart: message, colour, statistic, scaled
-  ["scale_largest_raw", 2, "largest", false], ["scale_largest_scaled", 1, "largest", true],
-  ["scale_through_raw", 4, "through", false], ["scale_through_scaled", 3, "through", true],
+  ["scale_max_raw", 2, "largest", false], ["scale_max_scaled", 1, "largest", true],
+  ["scale_gradient_raw", 4, "gradient", false], ["scale_gradient_scaled", 3, "gradient", true],
 ];
-const X = () => ({ title: message("scale_d"), scale: "log", base: 2, from: 2, to: 1024, written: String });
+const X = () => ({ title: message("scale_d"), scale: "log", base: 2, from: 2, to: 1024, format: String });
 
 export function open() {
   const left = chart(varianceChart());
@@ -25,7 +25,7 @@ export function open() {
   const below = chart(weightChart());
   const table = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("scale_numbers") });
   const verdict = el("p", { class: "scale-verdict" });
-  const sliders = [widthSlider(), slider(message("scale_count"), "keys", { min: 2, max: MOST_KEYS }),
+  const sliders = [widthSlider(), slider(message("scale_count"), "keys", { min: 2, max: MAX_KEYS }),
     slider(message("scale_seed"), "seed", { min: 1, max: 50 })];
   const part = (key, figure) => el("section", { class: "scale-part" }, el("h2", {}, message(key)), figure);
   const node = el("section", { class: "scale", "aria-labelledby": "view-title" },
@@ -33,23 +33,23 @@ export function open() {
     controls(...sliders), table, verdict,
     el("div", { class: "scale-pair" }, part("scale_left", left), part("scale_right", right)),
     part("scale_below", below),
-    el("p", { class: "quiet" }, message("scale_how", PAIRS, QUERIES)));
+    el("p", { class: "muted" }, message("scale_how", PAIRS, QUERIES)));
   let timer = 0;
 
   function renderNumbers() {
     const kinds = [[false, "scale_row_raw"], [true, "scale_row_scaled"]];
-    const columns = ["scale_column_deviation", "scale_column_largest", "scale_column_through"];
+    const columns = ["scale_column_deviation", "scale_column_max", "scale_column_gradient"];
     const row = ([scaled, key]) => {
-      const { largest, through } = means(state.seed, state.dimension, state.keys, scaled);
+      const { largest, gradient } = means(state.seed, state.dimension, state.keys, scaled);
       return el("tr", { "data-kind": scaled ? "scaled" : "raw" }, el("th", { scope: "row" }, message(key)),
         el("td", {}, scaled ? "1" : `√${state.dimension} = ${formatNumber(Math.sqrt(state.dimension), 1)}`),
-        el("td", {}, formatNumber(largest)), el("td", {}, formatNumber(through)));
+        el("td", {}, formatNumber(largest)), el("td", {}, formatNumber(gradient)));
     };
-    fill(table, el("table", { class: "numbers scale-table" },
+    setChildren(table, el("table", { class: "numbers scale-table" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, message("scale_kind", state.dimension, state.keys)),
         ...columns.map((key) => el("th", { scope: "col" }, message(key))))),
       el("tbody", {}, ...kinds.map(row))));
-    fill(verdict, message("scale_bound", state.keys, formatNumber(1 - 1 / state.keys)), " ", vanishingText());
+    setChildren(verdict, message("scale_bound", state.keys, formatNumber(1 - 1 / state.keys)), " ", vanishingText());
   }
 
   function sync() {
@@ -65,11 +65,11 @@ export function open() {
       renderNumbers();
       below.update(weightChart());
       if (changed.has("keys") || changed.has("seed")) right.update(softmaxChart());
-      else right.update({ chosen: state.dimension });
-      left.update({ chosen: state.dimension });
+      else right.update({ selectedX: state.dimension });
+      left.update({ selectedX: state.dimension });
       if (changed.has("seed")) {
         clearTimeout(timer);
-        timer = setTimeout(() => left.update(varianceChart()), PAUSE);
+        timer = setTimeout(() => left.update(varianceChart()), DEBOUNCE);
       }
     },
     exportData: () => ({ picture: right.picture, trace: null, table: { columns: WIDTHS.map(String),
@@ -83,7 +83,7 @@ export function open() {
 function widthSlider() {
   const output = el("output", { class: "number" });
   const input = el("input", { type: "range", min: 1, max: WIDTHS.length, step: 1, "data-key": "dimension",
-    on: { input: () => set({ dimension: 2 ** Number(input.value) }, { quiet: true }) } });
+    on: { input: () => set({ dimension: 2 ** Number(input.value) }, { replace: true }) } });
   const node = el("label", { class: "field slider" }, el("span", {}, message("scale_width")), input, output);
   function sync() {
     input.value = String(Math.round(Math.log2(state.dimension)));
@@ -94,7 +94,7 @@ function widthSlider() {
   return Object.assign(node, { sync });
 }
 
-const choose = (_, point) => set({ dimension: point.x }, { quiet: true });
+const choose = (_, point) => set({ dimension: point.x }, { replace: true });
 
 /** Chart: variance of q·k by width. */
 function varianceChart() {
@@ -102,12 +102,12 @@ function varianceChart() {
   const points = (values) => WIDTHS.map((x, index) => ({ x, y: values[index] }));
   return {
     label: message("scale_left"), x: X(), y: { title: message("scale_variance"), scale: "log", base: 2, from: 1, to: 2048,
-      ticks: [1, 4, 16, 64, 256, 1024], written: (value) => formatNumber(value, value % 1 ? 1 : 0) },
+      ticks: [1, 4, 16, 64, 256, 1024], format: (value) => formatNumber(value, value % 1 ? 1 : 0) },
     summary: message("scale_summary", WIDTHS[0], formatNumber(measured[0], 1), WIDTHS.at(-1), formatNumber(measured.at(-1), 0)),
-    series: [{ name: message("scale_line"), points: points(WIDTHS), tone: 8, walk: false },
-      { name: message("scale_measured"), points: points(measured), tone: 1 }],
-    says: (series, point) => message("scale_point", point.x, message("scale_variance"), formatNumber(point.y, 1)),
-    chosen: state.dimension, choose, legend: "top", height: 330,
+    series: [{ name: message("scale_line"), points: points(WIDTHS), colorIndex: 8, navigable: false },
+      { name: message("scale_measured"), points: points(measured), colorIndex: 1 }],
+    describe: (series, point) => message("scale_point", point.x, message("scale_variance"), formatNumber(point.y, 1)),
+    selectedX: state.dimension, onSelect: choose, legend: "top", height: 330,
   };
 }
 
@@ -118,17 +118,17 @@ function softmaxChart() {
   return {
     label: message("scale_right"), x: X(), y: { title: message("scale_share", QUERIES), from: 0, to: 1 },
     summary: vanishingText(),
-    series: LINES.map(([key, tone, name, scaled]) => ({ name: message(key), tone,
+    series: LINES.map(([key, colorIndex, name, scaled]) => ({ name: message(key), colorIndex,
       points: WIDTHS.map((x, index) => ({ x, y: meanRows[Number(scaled)][index][name] })) })),
-    says: (series, point) => message("scale_point", point.x, series.name, formatNumber(point.y)),
-    chosen: state.dimension, choose, legend: "top", height: 330,
+    describe: (series, point) => message("scale_point", point.x, series.name, formatNumber(point.y)),
+    selectedX: state.dimension, onSelect: choose, legend: "top", height: 330,
   };
 }
 
 /** Chart: weights of one softmax, raw and scaled. */
 function weightChart() {
   const rawScores = scores(state.seed, state.dimension, state.keys);
-  const bars = (name, tone, values) => ({ name, tone, kind: "bars",
+  const bars = (name, colorIndex, values) => ({ name, colorIndex, kind: "bars",
     points: softmax(values).map((y, index) => ({ x: index, y })) });
   return {
     label: message("scale_below"), height: 260, legend: "top",
@@ -136,14 +136,14 @@ function weightChart() {
     y: { title: message("scale_weight"), from: 0, to: 1 },
     series: [bars(message("scale_raw"), 2, rawScores),
       bars(message("scale_scaled"), 1, rawScores.map((score) => score / Math.sqrt(state.dimension)))],
-    says: (series, point) => message("scale_bar", point.x + 1, series.name, formatNumber(point.y)),
+    describe: (series, point) => message("scale_bar", point.x + 1, series.name, formatNumber(point.y)),
   };
 }
 
 /** Text: the width from which the gradient through the softmax vanishes. */
 function vanishingText() {
-  const gradient = (width, scaled) => means(state.seed, width, state.keys, scaled).through;
-  const vanished = WIDTHS.find((width) => gradient(width, false) < VANISHED);
+  const gradientAt = (width, scaled) => means(state.seed, width, state.keys, scaled).gradient;
+  const vanished = WIDTHS.find((width) => gradientAt(width, false) < VANISHED);
   const width = vanished ?? WIDTHS.at(-1);
-  return message(vanished ? "scale_dies" : "scale_lives", width, formatNumber(gradient(width, false)), formatNumber(gradient(width, true)));
+  return message(vanished ? "scale_vanishes" : "scale_persists", width, formatNumber(gradientAt(width, false)), formatNumber(gradientAt(width, true)));
 }

@@ -1,7 +1,7 @@
 /** One decoder step of a recurrent model: every number of the attention, recomputed on the page. */
 
 import "./step/messages.js";
-import { el, fill, text } from "../dom.js";
+import { el, setChildren, text } from "../dom.js";
 import { post } from "../api.js";
 import { badge } from "../arithmetic.js";
 import { requestBody, fetchTrace } from "../traces.js";
@@ -12,21 +12,21 @@ import { state, set, address } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
 import { message } from "../messages.js";
-import { computationGrid, ROOMY, NARROW } from "./step/computation.js";
+import { computationGrid, WIDE_COLUMN, NARROW_COLUMN } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
 export const lesson = {
   title: ["From a state to a context", "अवस्था से संदर्भ तक"],
   text: ["Read the picture from top to bottom. A decoder state is the query; every encoder state gets a score; the softmax turns scores into weights; the context is the weighted sum of the states.\nEvery number is the model's own or is recomputed here from the numbers above it. Choose a cell to see its sum.",
-    "चित्र को ऊपर से नीचे पढ़िए। डिकोडर की एक अवस्था पूछती है; वाक्य का हर शब्द एक अंक से उत्तर देता है; softmax अंकों से हिस्से बनाता है; शब्दों की अवस्थाएँ इन्हीं हिस्सों के अनुसार जोड़ी जाती हैं।\nयहाँ कुछ भी सजावट नहीं: हर संख्या मॉडल की है या ऊपर की संख्याओं से यहीं गिनी गई है। किसी ख़ाने को चुनिए और उसका योग देखिए।"],
-  ask: ["Go to the next step. Which rows change, and which stay the same?", "एक चरण आगे जाइए। कौन-सी पंक्तियाँ बदलती हैं और कौन-सी वैसी ही रहती हैं?"],
+    "चित्र को ऊपर से नीचे पढ़िए। डिकोडर की एक अवस्था प्रश्न है; एनकोडर की हर अवस्था का एक अंक है; softmax अंकों से भार बनाता है; संदर्भ अवस्थाओं का भारित योग है।\nहर संख्या मॉडल की है या ऊपर की संख्याओं से यहीं गिनी गई है। किसी ख़ाने को चुनिए और उसका योग देखिए।"],
+  question: ["Go to the next step. Which rows change, and which stay the same?", "एक चरण आगे जाइए। कौन-सी पंक्तियाँ बदलती हैं और कौन-सी वैसी ही रहती हैं?"],
   answer: ["The encoder states and their projections stay: they are computed once per sentence. Everything that depends on the query changes, down to the context.",
-    "शब्दों की अवस्थाएँ और आव्यूह से बने उनके रूप वही रहते हैं: वे वाक्य के लिए एक बार गिने जाते हैं। पूछने वाली अवस्था पर जो कुछ निर्भर है, संदर्भ तक, वह सब नया है।"],
+    "शब्दों की अवस्थाएँ और आव्यूह से बने उनके रूप वही रहते हैं: वे वाक्य के लिए एक बार गिने जाते हैं। जो कुछ प्रश्न पर निर्भर है, संदर्भ तक, वह बदलता है।"],
 };
 
-const PACE = 1400; // milliseconds per step while playing
+const PLAY_INTERVAL = 1400; // milliseconds per step while playing
 const SUPPORTED_SCORES = ["additive", "concat", "dot", "scaled_dot", "general", "location"];
-const MOST = 4;
+const MAX_CACHED = 4;
 const cache = new Map();
 
 /** All steps of the current sentence, cached. */
@@ -34,17 +34,17 @@ async function stepsOf(signal) {
   const body = requestBody();
   const key = JSON.stringify(body);
   if (!cache.has(key)) cache.set(key, unpackSteps(await post("/api/step", body, signal)));
-  if (cache.size > MOST) cache.delete(cache.keys().next().value);
+  if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value);
   return cache.get(key);
 }
 
 export function open() {
   const top = el("div", { class: "step-top" });
   const picture = el("div", { class: "step-picture" });
-  const under = el("div", { class: "step-under" });
+  const predictions = el("div", { class: "step-predictions" });
   const node = el("section", { class: "step", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, under);
-  const full = new Set();
+    el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, predictions);
+  const expandedRows = new Set();
   let stop = new AbortController();
   let response = null; // the trace and its steps
   let computed = null; // the step on the page
@@ -60,10 +60,10 @@ export function open() {
     stop.abort();
     stop = new AbortController();
     response = computed = null;
-    fill(top);
-    fill(under);
+    setChildren(top);
+    setChildren(predictions);
     if (card()?.score === "heads") return renderTransformerNotice();
-    fill(picture, el("p", { class: "quiet" }, state.text ? message("working") : message("nothing")));
+    setChildren(picture, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
     showStatus(message("working"));
     const { signal } = stop;
@@ -76,14 +76,14 @@ export function open() {
       render();
     } catch (error) {
       if (error.name === "AbortError") return;
-      fill(picture, alternatives());
+      setChildren(picture, alternatives());
       showStatus(error);
     }
   }
 
   /** Notice for a Transformer, with a link to its view. */
   function renderTransformerNotice() {
-    fill(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_heads", state.model)),
+    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_heads", state.model)),
       el("p", { class: "step-links" }, link({ view: "qkv" }, message("step_to_qkv")), ...compatibleModels())));
     showStatus(message("step_heads", state.model));
   }
@@ -92,9 +92,9 @@ export function open() {
   function renderBottleneck() {
     const { operands } = response;
     const difference = Math.max(...operands.contexts.map((context) => maxDifference(context, operands.contexts[0])));
-    fill(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_bottleneck")),
-      strip({ label: "c", values: operands.contexts[0], about: message("step_one_vector"), shown: 16 }),
-      el("p", { class: "quiet" }, message("step_same", operands.contexts.length, formatTiny(difference))), alternatives()));
+    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_bottleneck")),
+      strip({ label: "c", values: operands.contexts[0], ariaLabel: message("step_one_vector"), visibleCount: 16 }),
+      el("p", { class: "muted" }, message("step_same", operands.contexts.length, formatTiny(difference))), alternatives()));
     showStatus(message("step_bottleneck"));
   }
 
@@ -117,9 +117,9 @@ export function open() {
     const button = (name, act, sign) => el("button", { type: "button", class: `step-${name}`, "aria-label": message(`step_${name}`),
       on: { click: act } }, sign);
     range = slider(message("step_choose"), "target", { min: 1, max: steps() }, (i) => message("step_of", Math.min(i, steps()), steps()));
-    fill(top,
-      el("p", { class: "step-order" }, message(operands.after ? "step_looks_after" : "step_looks_before")),
-      el("div", { class: "step-said", role: "group", "aria-label": message("step_said") }),
+    setChildren(top,
+      el("p", { class: "step-order" }, message(operands.after ? "step_attends_after" : "step_attends_before")),
+      el("div", { class: "step-tokens", role: "group", "aria-label": message("step_tokens") }),
       el("div", { class: "controls step-controls" }, button("before", () => moveStep(-1), "←"), button("play", toggle, "▶"),
         button("after", () => moveStep(1), "→"), range),
       el("div", { class: "step-check" }));
@@ -130,36 +130,36 @@ export function open() {
     const beside = picture.clientWidth > 640 ? 208 : 0;
     const available = picture.clientWidth - beside - 4;
     const each = Math.floor(available / words().length);
-    if (each >= ROOMY) return words().map(() => Math.min(each, 150));
-    const alternatives = Math.min(Math.max(Math.floor((available - ROOMY - 8) / (words().length - 1)), NARROW), ROOMY - 1);
-    return words().map((_, j) => (j === step ? ROOMY + 8 : alternatives));
+    if (each >= WIDE_COLUMN) return words().map(() => Math.min(each, 150));
+    const alternatives = Math.min(Math.max(Math.floor((available - WIDE_COLUMN - 8) / (words().length - 1)), NARROW_COLUMN), WIDE_COLUMN - 1);
+    return words().map((_, j) => (j === step ? WIDE_COLUMN + 8 : alternatives));
   }
 
   function render() {
     const step = Math.min(state.target, steps()) - 1;
     const previous = computed;
-    if (step + 1 !== state.target) set({ target: step + 1 }, { quiet: true });
+    if (step + 1 !== state.target) set({ target: step + 1 }, { replace: true });
     if (previous !== computed) return; // already rendered by the state change
     const { trace, operands } = response;
-    const stepChanged = previous?.at !== step;
-    computed = stepChanged ? { at: step, ...recomputeStep(operands, step) } : { ...previous };
+    const stepChanged = previous?.step !== step;
+    computed = stepChanged ? { step, ...recomputeStep(operands, step) } : { ...previous };
     range.sync();
     renderTokens(step);
-    fill(top.querySelector(".step-check"), badge(computed.most, computed.size), el("span", { class: "quiet" },
-      message("step_redone", computed.products.toLocaleString("en"))));
+    setChildren(top.querySelector(".step-check"), badge(computed.maxDifference, computed.size), el("span", { class: "muted" },
+      message("step_recomputed", computed.products.toLocaleString("en"))));
     const about = { score: operands.score, after: operands.after, shift: computed.page.shift, window: operands.visibility.flat().some((visibility) => visibility < 1) };
     const word = Math.min(state.source, words().length) - 1;
     const focusedName = document.activeElement?.dataset?.name;
     const left = picture.querySelector(".step-box")?.scrollLeft ?? 0;
     const box = el("div", { class: "step-box", role: "region", tabindex: 0, "aria-label": message("step_scroll") },
-      computationGrid({ operands, computed, words: words(), about, full, at: word, source: languages().source, columns: columns(word),
-        choose: (word) => set({ source: word + 1 }, { quiet: true }),
-        turn(row) {
-          full[full.has(row) ? "delete" : "add"](row);
+      computationGrid({ operands, computed, words: words(), about, expandedRows, selected: word, source: languages().source, columns: columns(word),
+        choose: (word) => set({ source: word + 1 }, { replace: true }),
+        toggleRow(row) {
+          expandedRows[expandedRows.has(row) ? "delete" : "add"](row);
           render();
-          picture.querySelector(`.row-${row} .strip-more`).focus();
+          picture.querySelector(`.row-${row} .strip-toggle`).focus();
         } }));
-    fill(picture, el("p", { class: "quiet" }, message("step_hint")), box);
+    setChildren(picture, el("p", { class: "muted" }, message("step_hint")), box);
     box.scrollLeft = left;
     scrollToWord(box);
     if (focusedName) picture.querySelector(`button[data-name="${focusedName}"][data-word="${word}"]`)?.focus();
@@ -172,7 +172,7 @@ export function open() {
 
   /** Scroll the selected column into view. */
   function scrollToWord(box) {
-    const [word, header] = [box.querySelector(".flow-word.here"), box.querySelector(".flow-heads .flow-head")]
+    const [word, header] = [box.querySelector(".flow-word.selected"), box.querySelector(".flow-heads .flow-head")]
       .map((element) => element.getBoundingClientRect());
     const frame = box.getBoundingClientRect();
     if (word.right > frame.right) box.scrollLeft += word.right - frame.right;
@@ -181,11 +181,11 @@ export function open() {
 
   /** The target tokens; the current step is marked. */
   function renderTokens(step) {
-    const row = top.querySelector(".step-said");
+    const row = top.querySelector(".step-tokens");
     const focused = row.contains(document.activeElement);
-    fill(row, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
-      class: i < step ? "past" : i === step ? "now" : "coming", "aria-current": i === step ? "step" : null,
-      on: { click: () => set({ target: i + 1 }, { quiet: true }) } }, token.text)));
+    setChildren(row, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
+      class: i < step ? "past" : i === step ? "current" : "future", "aria-current": i === step ? "step" : null,
+      on: { click: () => set({ target: i + 1 }, { replace: true }) } }, token.text)));
     if (focused) row.children[step].focus();
     row.scrollTop = row.children[step].offsetTop - row.clientHeight / 2;
   }
@@ -193,23 +193,23 @@ export function open() {
   /** The most probable tokens after the step. */
   function renderPredictions(step, token) {
     const largest = step.top_tokens[0]?.[1] || 1;
-    fill(under, el("h2", {}, message("step_then"), " ", text(token.text, languages().target)),
-      el("p", { class: "quiet" }, message(response.operands.after ? "step_then_after" : "step_then_before")),
-      el("ol", { class: "step-likeliest" }, ...step.top_tokens.map(([word, prob]) => el("li", { class: word === token.text ? "now" : null },
-        text(word, languages().target), el("span", { class: "step-share", style: { "--share": prob / largest } }),
+    setChildren(predictions, el("h2", {}, message("step_prediction"), " ", text(token.text, languages().target)),
+      el("p", { class: "muted" }, message(response.operands.after ? "step_prediction_after" : "step_prediction_before")),
+      el("ol", { class: "step-top-tokens" }, ...step.top_tokens.map(([word, prob]) => el("li", { class: word === token.text ? "current" : null },
+        text(word, languages().target), el("span", { class: "step-bar", style: { "--share": prob / largest } }),
         el("span", { class: "number" }, formatNumber(prob))))));
   }
 
   function moveStep(by) {
     const next = Math.min(Math.max(state.target + by, 1), steps());
-    set({ target: next }, { quiet: true });
+    set({ target: next }, { replace: true });
   }
 
   function toggle() {
     if (!response || !range) return;
     if (playing) return pause();
-    if (state.target >= steps()) set({ target: 1 }, { quiet: true });
-    playing = setInterval(() => (state.target >= steps() ? pause() : moveStep(1)), PACE);
+    if (state.target >= steps()) set({ target: 1 }, { replace: true });
+    playing = setInterval(() => (state.target >= steps() ? pause() : moveStep(1)), PLAY_INTERVAL);
     showPlaying();
   }
 
@@ -226,8 +226,8 @@ export function open() {
   }
 
   load();
-  document.addEventListener("again", load);
-  document.addEventListener("play", toggle);
+  document.addEventListener("retranslate", load);
+  document.addEventListener("toggle-play", toggle);
   return {
     node,
     update(changed) {
@@ -240,8 +240,8 @@ export function open() {
     close() {
       pause();
       stop.abort();
-      document.removeEventListener("again", load);
-      document.removeEventListener("play", toggle);
+      document.removeEventListener("retranslate", load);
+      document.removeEventListener("toggle-play", toggle);
     },
   };
 }

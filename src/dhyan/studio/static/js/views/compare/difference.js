@@ -1,7 +1,7 @@
 /** Difference map, or the reason there is none, and the table by source word. */
 
 import { el } from "../../dom.js";
-import { draw } from "../../heatmap.js";
+import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 import { pairLabel, sourceUsage } from "./match_tokens.js";
@@ -15,17 +15,17 @@ export function difference(a, b, match, options) {
   }
   const largest = match.values.flat().reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
   const [rows, columns] = [a.rows.map((row, index) => pairLabel(row, b.rows[index])), a.columns.map((column, index) => pairLabel(column, b.columns[index]))];
-  const map = draw({ values: match.values, rows, columns, kind: "numbers", most: Math.max(largest, 1e-9), ...options,
+  const map = drawHeatmap({ values: match.values, rows, columns, kind: "numbers", colorLimit: Math.max(largest, 1e-9), ...options,
     label: message("compare_delta_label"),
-    says: (row, column, value) => message("compare_cell", rows[row].text, columns[column].text,
+    describe: (row, column, value) => message("compare_cell", rows[row].text, columns[column].text,
       formatNumber(b.values[row][column]), formatNumber(a.values[row][column]), formatNumber(value)) });
   const mean = match.distances.reduce((total, distance) => total + distance, 0) / match.distances.length;
   const furthest = match.distances.indexOf(Math.max(...match.distances));
   return { map, node: el("section", { class: "compare-delta" }, head,
-    [a, b].every((view) => view.which !== "max") && el("p", {}, largest < 0.001 ? message("compare_alike")
-      : message("compare_moved", percent(mean), rows[furthest].text, percent(match.distances[furthest]))),
-    !(match.sameTarget && match.sameSource) && el("p", { class: "quiet" }, message("compare_places")),
-    map, largest >= 0.001 && el("p", { class: "quiet" }, message("compare_domain", formatNumber(largest)))) };
+    [a, b].every((view) => view.which !== "max") && el("p", {}, largest < 0.001 ? message("compare_equal")
+      : message("compare_distance", percent(mean), rows[furthest].text, percent(match.distances[furthest]))),
+    !(match.sameTarget && match.sameSource) && el("p", { class: "muted" }, message("compare_by_position")),
+    map, largest >= 0.001 && el("p", { class: "muted" }, message("compare_domain", formatNumber(largest)))) };
 }
 
 const percent = (share) => `${formatNumber(100 * share, share < 0.0995 ? 1 : 0)} %`;
@@ -34,11 +34,11 @@ const percent = (share) => `${formatNumber(100 * share, share < 0.0995 ? 1 : 0)}
 export function sourceTable(a, b) {
   const [left, right] = [sourceUsage(a), sourceUsage(b)];
   const word = (view, use) => [el("span", { lang: view.rows[use.row].lang }, view.rows[use.row].text), " ",
-    el("span", { class: "number quiet" }, formatNumber(use.value, 2, { weight: true }))];
+    el("span", { class: "number muted" }, formatNumber(use.value, 2, { weight: true }))];
   const names = ["A", "B"];
   return el("section", { class: "compare-sources" }, el("h2", {}, message("compare_sources")),
-    el("p", { class: "quiet" }, message("compare_sources_text")),
-    el("div", { class: "compare-box", role: "region", tabindex: 0, "aria-label": message("compare_sources") },
+    el("p", { class: "muted" }, message("compare_sources_text")),
+    el("div", { class: "compare-table", role: "region", tabindex: 0, "aria-label": message("compare_sources") },
       el("table", { class: "numbers" },
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, message("compare_word")),
           ...names.map((name) => el("th", { scope: "col" }, message("compare_most", name))),
@@ -54,7 +54,7 @@ export function sourceTable(a, b) {
 /** A signed bar with its number. */
 function changeBar(difference) {
   const width = `${Math.min(50, Math.abs(difference) * 200)}%`;
-  const bar = el("span", { class: `lean ${difference < 0 ? "less" : "more"}`, "aria-hidden": "true" },
+  const bar = el("span", { class: `signed-bar ${difference < 0 ? "negative" : "positive"}`, "aria-hidden": "true" },
     el("span", { style: { width } }));
   return el("span", { class: "compare-change" }, bar,
     el("span", { class: "number" }, `${difference > 0 ? "+" : ""}${formatNumber(100 * difference, 1)}`));

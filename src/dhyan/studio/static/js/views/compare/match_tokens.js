@@ -40,7 +40,7 @@ export function matchTokens(a, b) {
 }
 
 /** Label for two tokens at one position. */
-export const pairLabel = (left, right) => (left.text === right.text ? left : { ...left, text: `${left.text} / ${right.text}`, under: undefined });
+export const pairLabel = (left, right) => (left.text === right.text ? left : { ...left, text: `${left.text} / ${right.text}`, subtitle: undefined });
 
 /** For each source word, the row that attends to it most and its share of the total weight. */
 export function sourceUsage(view) {

@@ -1,6 +1,6 @@
 /** PCA of a trained encoder: embeddings and the states after each layer. */
 
-import { el, fill } from "../../dom.js";
+import { el, setChildren } from "../../dom.js";
 import { post } from "../../api.js";
 import { controls, slider } from "../../controls.js";
 import { scatterPlot } from "../../scatter_plot.js";
@@ -11,20 +11,20 @@ import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
 
 addMessages({
-  gravity_working: ["Reading the sentence …", "वाक्य पढ़ा जा रहा है …"],
-  gravity_upto: ["Layers", "परतें"],
+  gravity_working: ["Encoding the sentence …", "वाक्य पढ़ा जा रहा है …"],
+  gravity_model_layers: ["Layers", "परतें"],
   gravity_map: ["{0} in the plane: circles are embeddings, arrows lead to the vectors after layer {1}",
     "तल में {0}: वृत्त एम्बेडिंग हैं, तीर परत {1} के बाद के सदिशों तक जाते हैं"],
   gravity_projection: ["A projection: of {0} dimensions two are drawn, those in which the embeddings differ most; the axes stay the same for every layer. They hold {1} % of the variance of the embeddings and {2} % of that after layer {3}. Points that are close here need not be close in the full space.",
     "यह एक प्रक्षेपण है: {0} विमाओं में से दो खींची गई हैं, जिनमें एम्बेडिंग सबसे अधिक भिन्न हैं; अक्ष हर परत के लिए वही रहते हैं। इनमें एम्बेडिंग के प्रसरण का {1} % और परत {3} के बाद के प्रसरण का {2} % है। यहाँ जो पास दिखे, वह सचमुच पास हो, यह आवश्यक नहीं।"],
-  gravity_recurrent: ["This encoder is recurrent: its states are not sums of embeddings but live in a space of their own. So there are two planes, each with its own two principal axes, and no arrows between them.",
+  gravity_recurrent: ["This encoder is recurrent: its states are not sums of embeddings but are in a space of their own. So there are two planes, each with its own two principal axes, and no arrows between them.",
     "यह एनकोडर आवर्ती है: इसकी अवस्थाएँ एम्बेडिंगों का योग नहीं हैं, उनकी अपनी ही समष्टि है। इसलिए दो तल हैं, हर एक के अपने दो मुख्य अक्ष, और उनके बीच तीर नहीं।"],
   gravity_embeddings: ["Embeddings", "एम्बेडिंग"],
   gravity_states: ["States after the encoder", "एनकोडर के बाद की अवस्थाएँ"],
   gravity_share: ["A projection: its axes hold {0} % and {1} % of the variance.",
     "यह एक प्रक्षेपण है: अक्षों पर {0} % और {1} % प्रसरण है।"],
   gravity_word: ["{0}, embedded at {1}, {2}; after layer {3} at {4}, {5}", "{0}, एम्बेडिंग {1}, {2} पर; परत {3} के बाद {4}, {5} पर"],
-  gravity_alone: ["{0} at {1}, {2}", "{0} {1}, {2} पर"],
+  gravity_position: ["{0} at {1}, {2}", "{0} {1}, {2} पर"],
   gravity_furthest: ["In the full space {0} moves furthest (by {1}), {2} least ({3}).",
     "पूरी समष्टि में {0} सबसे दूर जाता है ({1}), {2} सबसे कम ({3})।"],
 });
@@ -32,7 +32,7 @@ addMessages({
 const DEFAULT_SENTENCE = "The bank of the river is far.";
 
 export function modelPlane() {
-  const layers = slider(message("gravity_upto"), "gravity_layers", { min: 1, max: 8 });
+  const layers = slider(message("gravity_model_layers"), "gravity_layers", { min: 1, max: 8 });
   const layerControls = controls(layers);
   const container = el("div", {});
   const node = el("div", {}, layerControls, container);
@@ -45,13 +45,13 @@ export function modelPlane() {
     stop = new AbortController();
     response = null;
     layerControls.hidden = true;
-    fill(container, el("p", { class: "quiet" }, message("gravity_working")));
+    setChildren(container, el("p", { class: "muted" }, message("gravity_working")));
     try {
       response = await post("/api/gravity", { text: state.text || DEFAULT_SENTENCE, model: state.model }, stop.signal);
       render();
     } catch (error) {
       if (error.name === "AbortError") return;
-      fill(container, el("p", {}, error.message));
+      setChildren(container, el("p", {}, error.message));
       showStatus(error);
     }
   }
@@ -62,21 +62,21 @@ export function modelPlane() {
     layerControls.hidden = !shared;
     if (shared) {
       layers.querySelector("input").max = String(response.stages.length - 1);
-      set({ gravity_layers: Math.min(state.gravity_layers, response.stages.length - 1) }, { quiet: true });
+      set({ gravity_layers: Math.min(state.gravity_layers, response.stages.length - 1) }, { replace: true });
       layers.sync();
     }
-    fill(container, ...(shared ? sharedPlane() : separatePlanes()));
+    setChildren(container, ...(shared ? sharedPlane() : separatePlanes()));
   }
 
   /** One plane with shared axes for all layers. */
   function sharedPlane() {
     const last = Math.min(state.gravity_layers, response.stages.length - 1);
     const [first, end] = [response.stages[0], response.stages[last]];
-    const stars = response.words.map((word, index) => ({ id: String(index), text: word, lang: card()?.source_language,
-      at: first.positions[index], trail: response.stages.slice(1, last + 1).map((stage) => stage.positions[index]), tone: tone(word),
+    const points = response.words.map((word, index) => ({ id: String(index), text: word, lang: card()?.source_language,
+      position: first.positions[index], trail: response.stages.slice(1, last + 1).map((stage) => stage.positions[index]), colorIndex: colorIndex(word),
       label: message("gravity_word", word, ...numbers(first.positions[index]), last, ...numbers(end.positions[index])) }));
     const label = message("gravity_map", state.text || DEFAULT_SENTENCE, last);
-    pictures = [scatterPlot({ label, stars, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
+    pictures = [scatterPlot({ label, points, axes: ["PC 1", "PC 2"] }, innerWidth < 700 ? undefined : { width: 760, height: 500 })];
     const sorted = response.words.map((word, index) => [word, response.distances[index]]).sort((a, b) => b[1] - a[1]);
     const furthest = last === response.stages.length - 1
       && message("gravity_furthest", sorted[0][0], formatNumber(sorted[0][1], 1), sorted.at(-1)[0], formatNumber(sorted.at(-1)[1], 1));
@@ -88,15 +88,15 @@ export function modelPlane() {
   function separatePlanes() {
     const titles = [message("gravity_embeddings"), message("gravity_states")];
     pictures = response.stages.map((stage, number) => scatterPlot({ label: titles[number], axes: ["PC 1", "PC 2"],
-      stars: response.words.map((word, index) => ({ id: String(index), text: word, lang: card()?.source_language, at: stage.positions[index],
-        tone: tone(word), label: message("gravity_alone", word, ...numbers(stage.positions[index])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
-    return [el("p", {}, message("gravity_recurrent")), el("div", { class: "gravity-two" }, ...response.stages.map((stage, number) =>
+      points: response.words.map((word, index) => ({ id: String(index), text: word, lang: card()?.source_language, position: stage.positions[index],
+        colorIndex: colorIndex(word), label: message("gravity_position", word, ...numbers(stage.positions[index])) })) }, innerWidth < 700 ? undefined : { width: 420, height: 360 }));
+    return [el("p", {}, message("gravity_recurrent")), el("div", { class: "gravity-planes" }, ...response.stages.map((stage, number) =>
       el("div", {}, el("h2", {}, titles[number]), figure(pictures[number], titles[number],
         message("gravity_share", ...stage.explained_variance.map((share) => formatNumber(100 * share, 0)))))))];
   }
 
   /** Equal words have the same colour. */
-  const tone = (word) => (response.words.indexOf(word) % 6) + 1;
+  const colorIndex = (word) => (response.words.indexOf(word) % 6) + 1;
 
   load();
   return {
@@ -115,4 +115,4 @@ const numbers = (position) => position.map((value) => formatNumber(value, 1));
 const percent = (stage) => formatNumber(100 * stage.explained_variance.reduce((a, b) => a + b, 0), 0);
 const figure = (picture, label, caption) => el("figure", { class: "gravity-figure" },
   el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": label }, picture),
-  el("figcaption", { class: "quiet" }, caption));
+  el("figcaption", { class: "muted" }, caption));

@@ -5,10 +5,10 @@ import { dot, matmul, scaleVector, softmax, sum } from "../../numbers.js";
 /** Points of the lecture notes (money, bank); river lies on the other side. */
 export const POINTS = { money: [2, 7], bank: [9, 3], river: [12, -3] };
 export const SENTENCES = { money: ["money", "bank"], river: ["river", "bank"], both: ["money", "bank", "river"] };
-/** Weight of the other words in the lecture notes' drawing; the rest is a word's own. */
-const DRAWN_WEIGHT = 0.2;
+/** Weight of the other words in the lecture notes' figure; the rest is the word's own. */
+const FIXED_WEIGHT = 0.2;
 /** Vectors are divided by ten before the dot product; otherwise the softmax saturates. */
-const TENTH = 0.1;
+const INPUT_SCALE = 0.1;
 const POINT_PATTERN = /^[a-z]+:-?\d+(\.\d)?,-?\d+(\.\d)?$/;
 
 /** Parse the moved points of the URL. @param {string} text */
@@ -27,24 +27,24 @@ export const formatPoints = (points) => Object.keys(POINTS)
 
 /** Attention weights. @param {number[][]} vectors @param {number} temperature */
 export function weightsOf(vectors, temperature) {
-  const inputs = vectors.map((vector) => scaleVector(vector, TENTH));
+  const inputs = vectors.map((vector) => scaleVector(vector, INPUT_SCALE));
   return inputs.map((query) => softmax(inputs.map((key) => dot(query, key) / temperature)));
 }
 
-/** The weights of the lecture notes' drawing: .8 for the word itself, .2 for the others. */
-export const drawnWeights = (vectors) => vectors.map((_, row) =>
-  vectors.map((_, column) => (row === column ? 1 - DRAWN_WEIGHT : DRAWN_WEIGHT / (vectors.length - 1))));
+/** The weights of the lecture notes' figure: .8 for the word itself, .2 for the others. */
+export const fixedWeights = (vectors) => vectors.map((_, row) =>
+  vectors.map((_, column) => (row === column ? 1 - FIXED_WEIGHT : FIXED_WEIGHT / (vectors.length - 1))));
 
 /**
  * Positions after each layer; the weights are recomputed from the current positions.
- * @param {number[][]} vectors @param {{layers: number, temperature: number, drawn: boolean}} how
+ * @param {number[][]} vectors @param {{layers: number, temperature: number, fixed: boolean}} how
  */
-export function applyLayers(vectors, { layers, temperature, drawn }) {
+export function applyLayers(vectors, { layers, temperature, fixed }) {
   const stages = [vectors];
   const weights = [];
   for (let layer = 0; layer < layers; layer += 1) {
     const current = stages.at(-1);
-    weights.push(drawn ? drawnWeights(current) : weightsOf(current, temperature));
+    weights.push(fixed ? fixedWeights(current) : weightsOf(current, temperature));
     stages.push(matmul(weights.at(-1), current));
   }
   return { stages, weights };

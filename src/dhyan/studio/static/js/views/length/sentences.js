@@ -7,19 +7,19 @@ import { message } from "../../messages.js";
 import { card } from "../../header.js";
 
 /** Cards of all models for a bucket. */
-export function sentenceCards(results, minWords, toneOf) {
+export function sentenceCards(results, minWords, colorIndexOf) {
   const cards = results.map((result) => {
     const bucket = result.buckets.find((bucket) => bucket.min_words === minWords);
-    return bucket && modelCard(result.model, bucket, toneOf(result.model));
+    return bucket && modelCard(result.model, bucket, colorIndexOf(result.model));
   });
   return el("div", { class: "length-cards" }, ...cards);
 }
 
-function modelCard(model, bucket, tone) {
+function modelCard(model, bucket, colorIndex) {
   const sentenceList = (sentences) => el("ol", {}, ...sentences.map((sentence) => item(model, sentence)));
-  return el("section", { class: `card length-card tone-${tone}`, "aria-label": model },
+  return el("section", { class: `card length-card series-${colorIndex}`, "aria-label": model },
     el("h3", {}, el("span", { class: "length-swatch", "aria-hidden": "true" }), model,
-      el("span", { class: "quiet number" }, ` BLEU ${formatNumber(bucket.value, 1)}`)),
+      el("span", { class: "muted number" }, ` BLEU ${formatNumber(bucket.value, 1)}`)),
     el("h4", {}, message("length_worst")), sentenceList(bucket.worst),
     el("details", {}, el("summary", {}, message("length_best")), sentenceList(bucket.best)));
 }
@@ -32,11 +32,11 @@ function item(model, sentence) {
   const row = (label, words, lang) => [el("dt", {}, label), el("dd", { lang }, ...words)];
   return el("li", {},
     el("dl", {}, ...row(message("length_source"), [sentence.source], source),
-      ...row(message("length_reference"), markWords(reference, matches.map(([index]) => index), "length-missed"), target),
-      ...row(message("length_said"), hypothesis.length ? markWords(hypothesis, matches.map(([, index]) => index), "length-wrong")
-        : [message("length_silent")], hypothesis.length ? target : null)),
-    el("p", { class: "length-foot" },
-      el("span", { class: "quiet" }, message("length_score", formatNumber(sentence.score, 1))),
+      ...row(message("length_reference"), markWords(reference, matches.map(([index]) => index), "length-missing"), target),
+      ...row(message("length_output"), hypothesis.length ? markWords(hypothesis, matches.map(([, index]) => index), "length-wrong")
+        : [message("length_empty")], hypothesis.length ? target : null)),
+    el("p", { class: "length-footer" },
+      el("span", { class: "muted" }, message("length_score", formatNumber(sentence.score, 1))),
       el("a", { href: address({ ...state, ...patch }),
         "aria-label": message("length_open_long", model, sentence.source), on: { click: (event) => {
           if (event.ctrlKey || event.metaKey || event.shiftKey) return;

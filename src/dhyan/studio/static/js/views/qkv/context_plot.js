@@ -1,34 +1,34 @@
 /** Plot of two-dimensional values and context vectors; a context lies in the convex hull of the values. */
 
-import { fill, svg } from "../../dom.js";
+import { setChildren, svg } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 
-const [WIDE, TALL, EDGE] = [460, 300, 54];
+const [WIDTH, HEIGHT, PADDING] = [460, 300, 54];
 const LINE = 16; // distance between overlapping labels
 
 /** The plot; `show()` redraws it. @param {{toy: {words: string[]}, result: {values: number[][], context: number[][]}}} session */
 export function contextPlot(session) {
-  const node = svg("svg", { class: "plane", viewBox: `0 0 ${WIDE} ${TALL}`, width: WIDE, height: TALL, role: "img" });
+  const node = svg("svg", { class: "plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img" });
 
   function show() {
     const { values, context } = session.result;
     const project = scales([...values, ...context]);
     const words = session.toy.words;
-    node.setAttribute("aria-label", `${message("qkv_plane")} ${words.map((word, index) =>
+    node.setAttribute("aria-label", `${message("qkv_plot")} ${words.map((word, index) =>
       `${word} (${context[index].map((value) => formatNumber(value, 2)).join(", ")})`).join("; ")}`);
     const labels = [];
     const label = (point, word, kind) => {
       const [x, y] = labelPosition(project(point), labels, kind);
-      return svg("text", { x, y, class: `plane-word ${kind}`, "text-anchor": "middle" }, word);
+      return svg("text", { x, y, class: `plot-label ${kind}`, "text-anchor": "middle" }, word);
     };
-    fill(node,
-      values.length <= 3 && svg("polygon", { class: "plane-between", points: values.map((point) => project(point).join(",")).join(" ") }),
-      ...values.map((point, index) => line("plane-way", project(point), project(context[index]))),
-      ...values.map((point) => dot("plane-value", project(point), 5)),
-      ...context.map((point) => dot("plane-mixed", project(point), 7)),
-      ...values.map((point, index) => label(point, `v ${words[index]}`, "below")),
-      ...context.map((point, index) => label(point, `z ${words[index]}`, "over")));
+    setChildren(node,
+      values.length <= 3 && svg("polygon", { class: "plot-hull", points: values.map((point) => project(point).join(",")).join(" ") }),
+      ...values.map((point, index) => line("plot-connection", project(point), project(context[index]))),
+      ...values.map((point) => dot("plot-value", project(point), 5)),
+      ...context.map((point) => dot("plot-context", project(point), 7)),
+      ...values.map((point, index) => label(point, `v ${words[index]}`, "value-label")),
+      ...context.map((point, index) => label(point, `z ${words[index]}`, "context-label")));
   }
 
   return Object.assign(node, { show });
@@ -42,15 +42,15 @@ function scales(points) {
   const [xs, ys] = [0, 1].map((axis) => points.map((point) => point[axis]));
   const middle = [xs, ys].map((values) => (Math.min(...values) + Math.max(...values)) / 2);
   const spread = [xs, ys].map((values) => Math.max(...values) - Math.min(...values));
-  const fitted = Math.min((WIDE - 2 * EDGE) / (spread[0] || 1e-9), (TALL - 2 * EDGE) / (spread[1] || 1e-9));
-  const factor = Math.min(fitted, WIDE); // nearly equal points stay in the middle
-  return ([x, y]) => [WIDE / 2 + (x - middle[0]) * factor, TALL / 2 - (y - middle[1]) * factor];
+  const fitted = Math.min((WIDTH - 2 * PADDING) / (spread[0] || 1e-9), (HEIGHT - 2 * PADDING) / (spread[1] || 1e-9));
+  const factor = Math.min(fitted, WIDTH); // nearly equal points stay in the middle
+  return ([x, y]) => [WIDTH / 2 + (x - middle[0]) * factor, HEIGHT / 2 - (y - middle[1]) * factor];
 }
 
 /** Label position below or above a point that avoids other labels. */
 function labelPosition([x, y], labels, kind) {
-  const step = kind === "below" ? LINE : -LINE;
-  let labelY = y + (kind === "below" ? 20 : -12);
+  const step = kind === "value-label" ? LINE : -LINE;
+  let labelY = y + (kind === "value-label" ? 20 : -12);
   while (labels.some(([a, b]) => Math.abs(a - x) < 60 && Math.abs(b - labelY) < LINE)) labelY += step;
   labels.push([x, labelY]);
   return [x, labelY];

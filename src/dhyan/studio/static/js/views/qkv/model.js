@@ -1,11 +1,11 @@
 /** One head of a trained Transformer: fetched with its operands and recomputed. */
 
-import { el, fill } from "../../dom.js";
+import { el, setChildren } from "../../dom.js";
 import { post } from "../../api.js";
-import { requestBody, fetchTrace, forgetTrace } from "../../traces.js";
+import { requestBody, fetchTrace, invalidateTrace } from "../../traces.js";
 import { controls } from "../../controls.js";
 import { card, models } from "../../header.js";
-import { draw } from "../../heatmap.js";
+import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set, address } from "../../state.js";
 import { ROLES, blockAt, blocksOf, sides } from "../../trace.js";
@@ -21,7 +21,7 @@ const attends = (card) => card?.encoder === "transformer" || card?.decoder === "
 /** View of the selected head. */
 export function openModel() {
   const chooserBox = el("div");
-  const overall = el("div", { class: "overall" });
+  const overall = el("div", { class: "agreement" });
   const picture = el("div", { class: "picture" });
   const stages = el("div");
   const node = el("div", { class: "trained" }, chooserBox, overall, picture, stages);
@@ -37,8 +37,8 @@ export function openModel() {
     const { signal } = stop;
     headResult = null;
     if (!attends(card())) return renderUnsupported();
-    if (!state.text) return renderEmpty(el("p", {}, message("nothing")), toys());
-    if (!stages.childElementCount) fill(stages, el("p", { class: "quiet" }, message("qkv_working")));
+    if (!state.text) return renderEmpty(el("p", {}, message("empty_view")), toys());
+    if (!stages.childElementCount) setChildren(stages, el("p", { class: "muted" }, message("qkv_working")));
     showStatus(message("qkv_working"));
     try {
       trace = await fetchTrace({}, signal);
@@ -61,7 +61,7 @@ export function openModel() {
     const other = models().find(attends);
     renderEmpty(el("div", { class: "card" },
       el("p", {}, state.model ? message("qkv_recurrent", state.model) : message("qkv_no_model")),
-      el("p", { class: "ways" }, card() && el("a", { class: "button", href: address({ ...state, view: "step" }), on: { click: (event) => {
+      el("p", { class: "links" }, card() && el("a", { class: "button", href: address({ ...state, view: "step" }), on: { click: (event) => {
         event.preventDefault();
         set({ view: "step" });
       } } }, message("qkv_to_step")),
@@ -71,23 +71,23 @@ export function openModel() {
   const toys = () => el("div", { class: "card" }, el("p", {}, message("qkv_toys_work")), presets(""));
 
   function renderEmpty(...children) {
-    for (const element of [chooserBox, overall, picture]) fill(element);
-    fill(stages, ...children);
+    for (const element of [chooserBox, overall, picture]) setChildren(element);
+    setChildren(stages, ...children);
   }
 
   function render() {
     renderChooser();
     const [queryTokens, keyTokens] = labels();
     const { computed, operands: head } = headResult;
-    const gaps = Object.values(computed.gaps);
+    const differences = Object.values(computed.differences);
     const count = [head.queries, head.keys, head.values, head.scores, head.weights, head.context, head.layerOutput]
       .reduce((total, table) => total + table.length * table[0].length, 0);
-    fill(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), gaps.length), " ", agreementBadge(...gaps.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
-    map = draw({ values: computed.weights, rows: queryTokens, columns: keyTokens, label: message("qkv_map", headResult.head, headResult.layer),
-      hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: state.scale, at: selectedCell(), widest: picture.clientWidth,
-      says: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
-      focus: (row, column) => set({ target: row + 1, source: column + 1 }, { quiet: true }) });
-    fill(picture, el("h2", {}, message("qkv_map_title")), el("p", { class: "quiet" }, message("qkv_map_text")), map);
+    setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...differences.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
+    map = drawHeatmap({ values: computed.weights, rows: queryTokens, columns: keyTokens, label: message("qkv_map", headResult.head, headResult.layer),
+      hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: state.scale, selected: selectedCell(), maxWidth: picture.clientWidth,
+      describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
+      onFocus: (row, column) => set({ target: row + 1, source: column + 1 }, { replace: true }) });
+    setChildren(picture, el("h2", {}, message("qkv_map_title")), el("p", { class: "muted" }, message("qkv_map_text")), map);
     renderStages();
   }
 
@@ -107,7 +107,7 @@ export function openModel() {
   function renderStages() {
     const [queryTokens, keyTokens] = labels();
     const [i, j] = selectedCell();
-    fill(stages, ...modelStages({ head: headResult.operands, computed: headResult.computed, i, j, queryTokens, keyTokens, number: headResult.head,
+    setChildren(stages, ...modelStages({ head: headResult.operands, computed: headResult.computed, i, j, queryTokens, keyTokens, number: headResult.head,
       cross: headResult.role === "cross", expanded }));
   }
 
@@ -116,11 +116,11 @@ export function openModel() {
     const block = blockAt(trace, headResult.role, headResult.layer);
     const roles = ROLES.filter((role) => blocksOf(trace, role).length);
     const [queryTokens] = labels();
-    fill(chooserBox, controls(
-      choice(message("qkv_kind"), "role", headResult.role, roles.map((role) => [role, message(`qkv_${role}`)]), String),
+    setChildren(chooserBox, controls(
+      choice(message("qkv_role"), "role", headResult.role, roles.map((role) => [role, message(`qkv_${role}`)]), String),
       choice(message("layer"), "layer", headResult.layer, blocksOf(trace, headResult.role).map((block) => [String(block.layer), String(block.layer)]), Number),
       choice(message("head"), "head", headResult.head, numbered(block.shape[0]), String),
-      choice(message("qkv_asks"), "target", selectedCell()[0] + 1, queryTokens.map((token, index) => [String(index + 1), `${index + 1} · ${token.text}`]), Number),
+      choice(message("qkv_query"), "target", selectedCell()[0] + 1, queryTokens.map((token, index) => [String(index + 1), `${index + 1} · ${token.text}`]), Number),
       el("button", { type: "button", class: "switch", "aria-pressed": expanded, on: { click: (event) => {
         expanded = !expanded;
         event.currentTarget.setAttribute("aria-pressed", String(expanded));
@@ -130,16 +130,16 @@ export function openModel() {
 
   function choice(label, key, value, options, typed) {
     return el("label", { class: "field" }, el("span", {}, label), el("select", { "data-key": key,
-      on: { change: (event) => set({ [key]: typed(event.target.value) }, { quiet: true }) } },
+      on: { change: (event) => set({ [key]: typed(event.target.value) }, { replace: true }) } },
     ...options.map(([option, words]) => el("option", { value: option, selected: option === String(value) }, words))));
   }
 
   const reload = () => {
-    forgetTrace();
+    invalidateTrace();
     load();
   };
   load();
-  document.addEventListener("again", reload);
+  document.addEventListener("retranslate", reload);
   return {
     node,
     update(changed) {
@@ -150,7 +150,7 @@ export function openModel() {
         render();
       } else if (headResult && (changed.has("target") || changed.has("source"))) {
         chooserBox.querySelector("[data-key=target]").value = String(selectedCell()[0] + 1);
-        map.move(selectedCell(), { focus: false, announce: false });
+        map.setFocus(selectedCell(), { focus: false, announce: false });
         renderStages();
       }
     },
@@ -158,7 +158,7 @@ export function openModel() {
       rows: labels()[0].map((token) => token.text), columns: labels()[1].map((token) => token.text) } }),
     close() {
       stop.abort();
-      document.removeEventListener("again", reload);
+      document.removeEventListener("retranslate", reload);
     },
   };
 }

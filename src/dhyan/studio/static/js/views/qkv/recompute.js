@@ -41,7 +41,7 @@ export function unpackHead(response) {
 }
 
 /**
- * Recompute a head from its inputs and parameters; `gaps` has for each stage the largest difference
+ * Recompute a head from its inputs and parameters; `differences` has for each stage the largest difference
  * from the model and the largest magnitude. The contexts of the other heads are the model's.
  */
 export function recomputeHead(head, number) {
@@ -55,7 +55,7 @@ export function recomputeHead(head, number) {
   const pairs = { queries: [queries, head.queries], keys: [keys, head.keys], values: [values, head.values],
     scores: [attention.scores, head.scores], weights: [attention.weights, head.weights],
     context: [attention.context, head.context], layerOutput: [outputs, head.layerOutput] };
-  const gaps = Object.fromEntries(Object.entries(pairs).map(([name, [computed, model]]) =>
+  const differences = Object.fromEntries(Object.entries(pairs).map(([name, [computed, model]]) =>
     [name, [maxDifference(computed, model), maxAbs(...model)]]));
-  return { queries, keys, values, ...attention, concatenated, layerOutput: outputs, gaps };
+  return { queries, keys, values, ...attention, concatenated, layerOutput: outputs, differences };
 }

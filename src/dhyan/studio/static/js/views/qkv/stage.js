@@ -1,56 +1,56 @@
 /** A stage of the computation: heading, matrix equation, and one sum in a line. */
 
-import { el, indexed } from "../../dom.js";
+import { el, withSubscripts } from "../../dom.js";
 import { formatNumber, formatTiny } from "../../numbers.js";
 import { message } from "../../messages.js";
 import { formula } from "../../matrix.js";
 
-const WRITTEN = 4; // largest number of products in a line
-const SINGLE = 1e-5; // rounding error of single precision, relative to the largest number
+const MAX_PRODUCTS = 4; // largest number of products in a line
+const TOLERANCE = 1e-5; // rounding error of single precision, relative to the largest number
 
-/** Badge: whether two computations agree within rounding. @param {number} gap @param {number} largest the largest number */
-export function agreementBadge(gap, largest) {
-  const same = gap <= SINGLE * Math.max(1, largest);
-  const key = gap === 0 ? "sum_exact" : same ? "sum_agrees" : "sum_differs";
-  return badge(same, message(key, formatTiny(gap)));
+/** Badge: whether two computations agree within rounding. @param {number} difference @param {number} largest the largest number */
+export function agreementBadge(difference, largest) {
+  const matches = difference <= TOLERANCE * Math.max(1, largest);
+  const key = difference === 0 ? "sum_exact" : matches ? "sum_agrees" : "sum_differs";
+  return badge(matches, message(key, formatTiny(difference)));
 }
 
 /** A badge with a sign as well as a colour. */
-export const badge = (same, words) => el("span", { class: `badge ${same ? "same" : "other"}` },
-  el("span", { "aria-hidden": "true" }, same ? "✓ " : "≠ "), words);
+export const badge = (matches, text) => el("span", { class: `badge ${matches ? "match" : "mismatch"}` },
+  el("span", { "aria-hidden": "true" }, matches ? "✓ " : "≠ "), text);
 
 /** A numbered card. @param {{number, title: string, rule?: string, text?: string}} about */
 export function stage({ number, title, rule, text }, ...children) {
   return el("section", { class: "stage", "data-stage": number, "aria-labelledby": `stage-${number}` },
-    el("header", {}, el("h2", { id: `stage-${number}` }, el("span", { class: "stage-number" }, String(number)), el("span", {}, ...indexed(title))),
-      rule && el("span", { class: "stage-rule" }, formula(rule))),
-    text && el("p", { class: "quiet" }, ...indexed(text)), ...children);
+    el("header", {}, el("h2", { id: `stage-${number}` }, el("span", { class: "stage-number" }, String(number)), el("span", {}, ...withSubscripts(title))),
+      rule && el("span", { class: "stage-formula" }, formula(rule))),
+    text && el("p", { class: "muted" }, ...withSubscripts(text)), ...children);
 }
 
 /** Matrices and operators; an operator stays with the matrix after it. @param {...(Node | string)} parts */
 export const equation = (...parts) => el("div", { class: "equation" }, ...parts.flatMap((part, index) => {
   if (typeof part === "string") return [];
   const before = parts[index - 1];
-  return typeof before === "string" ? el("div", { class: "term" }, el("span", { class: "sign" }, before), part) : part;
+  return typeof before === "string" ? el("div", { class: "term" }, el("span", { class: "operator" }, before), part) : part;
 }));
 
 /** A weight matrix with its bias below. */
-export const withBias = (upper, lower) => el("div", { class: "above" }, upper,
-  el("div", { class: "term" }, el("span", { class: "sign" }, "+"), lower));
+export const withBias = (upper, lower) => el("div", { class: "with-bias" }, upper,
+  el("div", { class: "term" }, el("span", { class: "operator" }, "+"), lower));
 
 /** Toggle button of a stage. */
-export const switchButton = (key, words, on, act) => el("button", { type: "button", class: "switch", "data-switch": key,
-  "aria-pressed": on, on: { click: act } }, ...indexed(words));
+export const switchButton = (key, label, on, onClick) => el("button", { type: "button", class: "switch", "data-switch": key,
+  "aria-pressed": on, on: { click: onClick } }, ...withSubscripts(label));
 
 /**
  * A sum of products in one line: 1 · 2 + 3 · 4 = 14; a long one is truncated.
  * @param {string} name @param {number[][]} terms @param {string} result
  */
-export function sumLine(name, terms, result, { plus = null, write = formatShort } = {}) {
-  const firstTerms = terms.length > WRITTEN + 1 ? terms.slice(0, WRITTEN) : terms;
-  const products = firstTerms.map((term, index) => term.map((factor, position) => bracketed(write(factor), index + position)).join(" · "));
+export function sumLine(name, terms, result, { plus = null, format = formatShort } = {}) {
+  const firstTerms = terms.length > MAX_PRODUCTS + 1 ? terms.slice(0, MAX_PRODUCTS) : terms;
+  const products = firstTerms.map((term, index) => term.map((factor, position) => bracketed(format(factor), index + position)).join(" · "));
   if (firstTerms.length < terms.length) products.push(`… (${message("qkv_terms", terms.length)})`);
-  if (plus !== null) products.push(bracketed(write(plus), 1));
+  if (plus !== null) products.push(bracketed(format(plus), 1));
   return `${name} = ${products.join(" + ")} = ${result}`;
 }
 

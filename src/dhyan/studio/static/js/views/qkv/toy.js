@@ -1,6 +1,6 @@
 /** Toy attention: a few words and small editable matrices. */
 
-import { el, fill, indexed } from "../../dom.js";
+import { el, setChildren, withSubscripts } from "../../dom.js";
 import { post } from "../../api.js";
 import { matrixEditor } from "../../matrix_editor.js";
 import { maxDifference, formatTiny } from "../../numbers.js";
@@ -11,7 +11,7 @@ import { maxAbs } from "../../vector_strips.js";
 import { badge, stage } from "./stage.js";
 import { toyStages } from "./toy_stages.js";
 import { computeToy } from "./recompute.js";
-import { MOST_WORDS, PRESETS, WIDEST, readToy, resizeToy, removeWord, encodeToy } from "./toy_state.js";
+import { MAX_WORDS, PRESETS, MAX_WIDTH, readToy, resizeToy, removeWord, encodeToy } from "./toy_state.js";
 
 const CLOSE = 1e-9; // relative to the largest number: both sides compute in double precision
 
@@ -23,8 +23,8 @@ export const presets = (selected) => el("div", { class: "presets", role: "group"
 /** The toy of the state; edits are stored in the URL at once. */
 export function openToy() {
   const node = el("div", { class: "toy" });
-  const session = { toy: null, result: null, digits: null, edited, flip };
-  const verdict = el("p", { class: "verdict", "aria-live": "polite" });
+  const session = { toy: null, result: null, digits: null, edited, toggle };
+  const verdict = el("p", { class: "check-result", "aria-live": "polite" });
   const stop = new AbortController();
   let stages = null;
   let encoded = "";
@@ -34,7 +34,7 @@ export function openToy() {
     session.result = computeToy(session.toy);
     session.digits = digitsOf(session.toy, session.result);
     encoded = encodeToy(session.toy);
-    fill(verdict);
+    setChildren(verdict);
   }
 
   /** A number or a word changed: update in place. */
@@ -42,44 +42,44 @@ export function openToy() {
     recompute();
     stages.show();
     renderHead();
-    set({ toy: encoded }, { quiet: true });
+    set({ toy: encoded }, { replace: true });
   }
 
   /** The shape or the set of stages changed: rebuild. */
   function build(focus = "") {
     recompute();
     stages = toyStages(session);
-    top = el("div", { class: "toy-head" });
+    top = el("div", { class: "toy-header" });
     renderHead();
-    fill(node, top, wordStage(), ...stages.nodes, checkStage());
-    set({ toy: encoded }, { quiet: true });
+    setChildren(node, top, wordStage(), ...stages.nodes, checkStage());
+    set({ toy: encoded }, { replace: true });
     if (focus) node.querySelector(focus)?.focus();
   }
 
   function renderHead() {
     const preset = encoded in PRESETS ? encoded : "";
     const buttons = top.querySelectorAll("[data-toy]");
-    if (!buttons.length) fill(top, presets(preset), el("p", { class: "quiet hint" }));
+    if (!buttons.length) setChildren(top, presets(preset), el("p", { class: "muted hint" }));
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.toy === preset));
-    fill(top.querySelector(".hint"), indexed(message(`qkv_hint_${preset || "own"}`)));
+    setChildren(top.querySelector(".hint"), withSubscripts(message(`qkv_hint_${preset || "custom"}`)));
   }
 
   function wordStage() {
-    const editor = matrixEditor({ name: "X", about: message("qkv_m_X"), values: session.toy.x, words: session.toy.words,
-      change: (row, column, value) => { session.toy.x[row][column] = value; edited(); },
-      rename: (index, word) => { session.toy.words[index] = word; edited(); },
-      remove: (index) => { session.toy = removeWord(session.toy, index); build(".add-word"); } });
+    const editor = matrixEditor({ name: "X", ariaLabel: message("qkv_m_X"), values: session.toy.x, words: session.toy.words,
+      onChange: (row, column, value) => { session.toy.x[row][column] = value; edited(); },
+      onRename: (index, word) => { session.toy.words[index] = word; edited(); },
+      onRemove: (index) => { session.toy = removeWord(session.toy, index); build(".add-word"); } });
     const { words, x, q, v } = session.toy;
-    const add = el("button", { type: "button", class: "add-word", disabled: words.length >= MOST_WORDS,
+    const add = el("button", { type: "button", class: "add-word", disabled: words.length >= MAX_WORDS,
       on: { click: () => { session.toy = resizeToy(session.toy, { words: words.length + 1 }); build(".add-word"); } } }, `+ ${message("qkv_add")}`);
     return stage({ number: 1, title: message("qkv_words"), text: message("qkv_words_text") },
-      el("div", { class: "beginning" }, el("div", {}, editor, add), el("div", { class: "sizes" },
+      el("div", { class: "word-editor" }, el("div", {}, editor, add), el("div", { class: "sizes" },
         stepper("dx", x[0].length), stepper("dk", q[0].length), stepper("dv", v[0].length))));
   }
 
   function stepper(key, value) {
     const step = (by, sign, words) => el("button", { type: "button", "aria-label": message(words, key), "data-step": `${key}${sign}`,
-      disabled: value + by < 1 || value + by > WIDEST, on: { click: () => {
+      disabled: value + by < 1 || value + by > MAX_WIDTH, on: { click: () => {
         session.toy = resizeToy(session.toy, { [key]: value + by });
         build(`[data-step="${key}${sign}"]:not(:disabled), [data-step^="${key}"]:not(:disabled)`);
       } } }, sign);
@@ -88,7 +88,7 @@ export function openToy() {
       step(1, "+", "qkv_more"));
   }
 
-  function flip(key) {
+  function toggle(key) {
     session.toy = key === "o" ? { ...session.toy, o: session.toy.o ? null : diagonal(session.toy.v[0].length, session.toy.x[0].length) }
       : { ...session.toy, [key]: !session.toy[key] };
     build(`[data-switch="${key}"]`);
@@ -96,7 +96,7 @@ export function openToy() {
 
   function checkStage() {
     return stage({ number: 9, title: message("qkv_check"), text: message("qkv_check_text") },
-      el("button", { type: "button", class: "main check", on: { click: check } }, message("qkv_check")), verdict);
+      el("button", { type: "button", class: "primary check", on: { click: check } }, message("qkv_check")), verdict);
   }
 
   async function check() {
@@ -106,9 +106,9 @@ export function openToy() {
       const response = await post("/api/attend", { x: toy.x, query: toy.q, key: toy.k, value: toy.v, output: toy.o,
         scaled: toy.scaled, causal: toy.causal, swapped: toy.swapped }, stop.signal);
       if (checkedToy !== encoded) return;
-      const gaps = [maxDifference(result.weights, response.weights), maxDifference(result.outputs, response.outputs)];
-      const same = Math.max(...gaps) <= CLOSE * Math.max(1, maxAbs(...result.outputs));
-      fill(verdict, badge(same, message("qkv_checked", ...gaps.map((gap) => (gap ? formatTiny(gap) : message("qkv_zero"))))));
+      const differences = [maxDifference(result.weights, response.weights), maxDifference(result.outputs, response.outputs)];
+      const matches = Math.max(...differences) <= CLOSE * Math.max(1, maxAbs(...result.outputs));
+      setChildren(verdict, badge(matches, message("qkv_checked", ...differences.map((difference) => formatTiny(difference)))));
     } catch (error) {
       showStatus(error);
     }
@@ -119,7 +119,7 @@ export function openToy() {
     const focusedToy = node.contains(document.activeElement) && document.activeElement.dataset.toy;
     session.toy = toy;
     build(focusedToy ? `[data-toy="${focusedToy}"]` : "");
-    if (corrected.length) setTimeout(() => showStatus(message("qkv_mended", corrected.join(", "))));
+    if (corrected.length) setTimeout(() => showStatus(message("qkv_corrected", corrected.join(", "))));
   }
 
   loadToy();
@@ -128,7 +128,7 @@ export function openToy() {
     update(changed) {
       if (changed.has("toy") && state.toy !== encoded) loadToy();
     },
-    exportData: () => ({ picture: node.querySelector("svg.plane"), trace: null,
+    exportData: () => ({ picture: node.querySelector("svg.plot"), trace: null,
       table: { values: session.result.weights, rows: session.toy.words, columns: session.toy.words } }),
     close: () => stop.abort(),
   };

@@ -9,8 +9,8 @@
 
 import { numberOf, roundValue, wordOf } from "../../matrix_editor.js";
 
-export const MOST_WORDS = 8;
-export const WIDEST = 8;
+export const MAX_WORDS = 8;
+export const MAX_WIDTH = 8;
 
 /** @typedef {{words: string[], x: number[][], q: number[][], k: number[][], v: number[][], o: number[][] | null, scaled: boolean, causal: boolean, swapped: boolean}} Toy */
 
@@ -68,11 +68,11 @@ export function readToy(text) {
   const corrected = new Set();
   const words = (parts.get("words") ?? []).map(wordOf).filter(Boolean);
   const tables = Object.fromEntries(["x", "q", "k", "v", "o"].map((name) => [name, parts.get(name) ?? null]));
-  const count = Math.min(Math.max(words.length, 1), MOST_WORDS);
+  const count = Math.min(Math.max(words.length, 1), MAX_WORDS);
   const widthOf = (name, square) => {
     const width = lengthOf(tables[name], square);
-    if (width > WIDEST) corrected.add(name);
-    return Math.min(Math.max(width, 1), WIDEST);
+    if (width > MAX_WIDTH) corrected.add(name);
+    return Math.min(Math.max(width, 1), MAX_WIDTH);
   };
   const dx = widthOf("x", count);
   const [dk, dv] = [widthOf("q", dx), widthOf("v", dx)];

@@ -4,10 +4,10 @@ import { addMessages } from "../../messages.js";
 
 addMessages({
   scale_title: ["Why divide by √d?", "√d से भाग क्यों?"],
-  scale_lead: ["Queries and keys of d random numbers each, drawn here in the page: their products grow with d, "
-    + "and a softmax over large numbers stops learning.",
-  "d यादृच्छिक संख्याओं वाले प्रश्न और कुंजियाँ, इसी पृष्ठ में चुने गए: d के साथ उनके गुणनफल बढ़ते हैं, और बड़ी संख्याओं पर "
-    + "softmax सीखना छोड़ देता है।"],
+  scale_lead: ["Queries and keys of d random numbers each, drawn here in the page: their dot products grow with d, "
+    + "and the gradient of a softmax over large scores vanishes.",
+  "d यादृच्छिक संख्याओं वाले प्रश्न और कुंजियाँ, इसी पृष्ठ में चुने गए: d के साथ उनके गुणनफल बढ़ते हैं, और बड़े अंकों पर "
+    + "softmax की प्रवणता लुप्त हो जाती है।"],
   scale_width: ["Width d", "चौड़ाई d"],
   scale_count: ["Keys n", "कुंजियाँ n"],
   scale_seed: ["Seed", "बीज (seed)"],
@@ -20,10 +20,10 @@ addMessages({
   scale_line: ["y = d", "y = d"],
   scale_d: ["width d", "चौड़ाई d"],
   scale_share: ["mean over {0} queries", "{0} प्रश्नों का माध्य"],
-  scale_largest_raw: ["largest p, raw", "सबसे बड़ा p, बिना √d"],
-  scale_largest_scaled: ["largest p, ÷ √d", "सबसे बड़ा p, ÷ √d"],
-  scale_through_raw: ["Σ p(1−p), raw", "Σ p(1−p), बिना √d"],
-  scale_through_scaled: ["Σ p(1−p), ÷ √d", "Σ p(1−p), ÷ √d"],
+  scale_max_raw: ["largest p, raw", "सबसे बड़ा p, बिना √d"],
+  scale_max_scaled: ["largest p, ÷ √d", "सबसे बड़ा p, ÷ √d"],
+  scale_gradient_raw: ["Σ p(1−p), raw", "Σ p(1−p), बिना √d"],
+  scale_gradient_scaled: ["Σ p(1−p), ÷ √d", "Σ p(1−p), ÷ √d"],
   scale_raw: ["raw: softmax(q·k)", "बिना √d: softmax(q·k)"],
   scale_scaled: ["scaled: softmax(q·k / √d)", "√d के साथ: softmax(q·k / √d)"],
   scale_weight: ["weight p", "भार p"],
@@ -32,15 +32,15 @@ addMessages({
   scale_row_raw: ["raw", "बिना √d"],
   scale_row_scaled: ["divided by √d", "√d से भाग देकर"],
   scale_column_deviation: ["standard deviation of a score", "अंक का मानक विचलन"],
-  scale_column_largest: ["mean largest p", "सबसे बड़े p का माध्य"],
-  scale_column_through: ["mean Σ p(1−p)", "Σ p(1−p) का माध्य"],
-  scale_bound: ["Σ p(1−p) is what the softmax lets through to the scores: its derivatives ∂p/∂score, added up. "
-    + "With {0} equal weights it is {1}, the most there is; with one weight of 1 it is 0, and nothing is learned.",
+  scale_column_max: ["mean largest p", "सबसे बड़े p का माध्य"],
+  scale_column_gradient: ["mean Σ p(1−p)", "Σ p(1−p) का माध्य"],
+  scale_bound: ["Σ p(1−p) is the sum of the derivatives ∂p/∂score of the softmax. "
+    + "With {0} equal weights it is {1}, the maximum; with one weight of 1 it is 0, and no gradient flows.",
   "Σ p(1−p) वह है जो softmax अंकों तक जाने देता है: उसके अवकलज ∂p/∂अंक का योग। {0} बराबर भारों पर वह {1} है, "
     + "इससे अधिक नहीं; एक ही भार 1 हो तो वह 0 है, और कुछ नहीं सीखा जाता।"],
-  scale_dies: ["Raw, it falls below a tenth at d = {0} (measured {1}); divided by √d, it is {2} there.",
+  scale_vanishes: ["Raw, it falls below a tenth at d = {0} (measured {1}); divided by √d, it is {2} there.",
     "बिना √d के वह d = {0} पर दसवें हिस्से से नीचे गिरता है (मापा गया {1}); √d से भाग देने पर वहाँ {2} है।"],
-  scale_lives: ["Raw, it stays above a tenth up to d = {0} (measured {1}); divided by √d, it is {2} there.",
+  scale_persists: ["Raw, it stays above a tenth up to d = {0} (measured {1}); divided by √d, it is {2} there.",
     "बिना √d के वह d = {0} तक दसवें हिस्से से ऊपर रहता है (मापा गया {1}); √d से भाग देने पर वहाँ {2} है।"],
   scale_how: ["The variance is that of {0} pairs of vectors. The means are over {1} queries; of a query q, the score of a "
     + "random key is normal with deviation ‖q‖, and is drawn so. The bars are one query with its keys, drawn number by number.",
@@ -53,11 +53,11 @@ addMessages({
 });
 
 export const lesson = {
-  title: ["Why scores are scaled", "अंक जो चिल्लाते हैं"],
-  text: ["A product of two random numbers has variance 1, and q·k adds up d of them: its variance is d, its typical size √d. At d = 64 scores of 8 and −8 are common.\nA softmax over such scores gives nearly all its weight to one key. Then p(1−p) is near 0 for every key, and that is what the gradient is multiplied with.",
+  title: ["Why scores are scaled", "अंकों को √d से भाग क्यों"],
+  text: ["A product of two random numbers has variance 1, and q·k adds up d of them: its variance is d, its typical size √d. At d = 64 scores of 8 and −8 are typical.\nA softmax over such scores gives nearly all its weight to one key. Then p(1−p) is near 0 for every key, and that is what the gradient is multiplied with.",
     "दो यादृच्छिक संख्याओं के गुणनफल का प्रसरण 1 है, और q·k ऐसे d गुणनफल जोड़ता है: उसका प्रसरण d है, उसका सामान्य आकार √d। d = 64 पर 8 और −8 जैसे अंक साधारण बात हैं।\nऐसे अंकों पर softmax लगभग सारा भार एक कुंजी को दे देता है। तब हर कुंजी पर p(1−p) लगभग 0 है, और प्रवणता उसी से गुणा होती है।"],
-  ask: ["Divide every score by √d. How does the largest weight then change as d grows from 2 to 1024?",
+  question: ["Divide every score by √d. How does the largest weight then change as d grows from 2 to 1024?",
     "हर अंक को √d से भाग दीजिए। d के 2 से 1024 तक बढ़ने पर सबसे बड़ा भार तब कैसे बदलता है?"],
-  answer: ["Hardly: the scores have variance 1 at any width, so the softmax stays as soft at 1024 as it is at 16. That is the whole reason for “scaled” in scaled dot-product attention.",
+  answer: ["Hardly: the scores have variance 1 at any width, so the largest weight at 1024 is about that at 16. This is the reason for “scaled” in scaled dot-product attention.",
     "लगभग नहीं: हर चौड़ाई पर अंकों का प्रसरण 1 है, इसलिए softmax 1024 पर भी उतना ही नरम रहता है जितना 16 पर। scaled dot-product attention में “scaled” का पूरा कारण यही है।"],
 };

@@ -1,8 +1,8 @@
 /** Random queries and keys, and statistics of their scores; deterministic by seed. */
 
-export const WIDEST = 1024;
+export const MAX_WIDTH = 1024;
 export const WIDTHS = Array.from({ length: 10 }, (_, index) => 2 ** (index + 1));
-export const MOST_KEYS = 64;
+export const MAX_KEYS = 64;
 export const QUERIES = 400; // for the means over the softmax
 export const PAIRS = 2000; // for the variance
 
@@ -52,7 +52,7 @@ export const variances = memoize((seed) => {
   for (let pair = 0; pair < PAIRS; pair++) {
     let product = 0;
     let widthIndex = 0;
-    for (let dimension = 1; dimension <= WIDEST; dimension++) {
+    for (let dimension = 1; dimension <= MAX_WIDTH; dimension++) {
       product += next() * next();
       if (dimension === WIDTHS[widthIndex]) {
         sums[widthIndex][0] += product;
@@ -71,13 +71,13 @@ export const variances = memoize((seed) => {
  */
 const queries = memoize((seed) => {
   const next = normals(seed + 1e6);
-  const squares = new Float32Array(QUERIES * WIDEST);
-  const keys = new Float32Array(QUERIES * MOST_KEYS);
+  const squares = new Float32Array(QUERIES * MAX_WIDTH);
+  const keys = new Float32Array(QUERIES * MAX_KEYS);
   for (let query = 0; query < QUERIES; query++) {
     let total = 0;
-    for (let dimension = 0; dimension < WIDEST; dimension++) {
+    for (let dimension = 0; dimension < MAX_WIDTH; dimension++) {
       const value = next();
-      squares[query * WIDEST + dimension] = total += value * value;
+      squares[query * MAX_WIDTH + dimension] = total += value * value;
     }
   }
   for (let index = 0; index < keys.length; index++) keys[index] = next();
@@ -88,21 +88,21 @@ const queries = memoize((seed) => {
 export const means = memoize((seed, width, count, scaled) => {
   const { squares, keys } = queries(seed);
   const exponentials = new Float64Array(count);
-  let [largest, through] = [0, 0];
+  let [largest, gradient] = [0, 0];
   for (let query = 0; query < QUERIES; query++) {
-    const factor = Math.sqrt(squares[query * WIDEST + width - 1] / (scaled ? width : 1));
+    const factor = Math.sqrt(squares[query * MAX_WIDTH + width - 1] / (scaled ? width : 1));
     let maximum = -Infinity;
-    for (let key = 0; key < count; key++) maximum = Math.max(maximum, keys[query * MOST_KEYS + key]);
+    for (let key = 0; key < count; key++) maximum = Math.max(maximum, keys[query * MAX_KEYS + key]);
     let total = 0;
     for (let key = 0; key < count; key++) {
-      total += exponentials[key] = Math.exp(factor * (keys[query * MOST_KEYS + key] - maximum));
+      total += exponentials[key] = Math.exp(factor * (keys[query * MAX_KEYS + key] - maximum));
     }
     let squared = 0;
     for (let key = 0; key < count; key++) squared += (exponentials[key] / total) ** 2;
     largest += 1 / total;
-    through += 1 - squared;
+    gradient += 1 - squared;
   }
-  return { largest: largest / QUERIES, through: through / QUERIES };
+  return { largest: largest / QUERIES, gradient: gradient / QUERIES };
 }, 4 * WIDTHS.length);
 
 /** Scores of one query with `count` sampled keys, largest first. */

@@ -4,18 +4,18 @@ import { el, svg } from "../../dom.js";
 import { weightColor, signedColor, textColor } from "../../colors.js";
 import { agreement } from "../../arithmetic.js";
 import { norm, formatNumber, sum, formatTiny } from "../../numbers.js";
-import { strip, tiles, maxAbs } from "../../vector_strips.js";
+import { strip, vectorTiles, maxAbs } from "../../vector_strips.js";
 import { message } from "../../messages.js";
 import { formula } from "./formulas.js";
 import { isSingle, isVector, rowName, openCell } from "./sums.js";
 import { rowsOf } from "./recompute.js";
 
-export const ROOMY = 116; // width in pixels of a column with numbers in its vectors
-export const NARROW = 58; // width of a column without
+export const WIDE_COLUMN = 116; // width in pixels of a column with numbers in its vectors
+export const NARROW_COLUMN = 58; // width of a column without
 
 /**
- * @param {object} step operands, computed, words, about, source (language), at (word), columns (pixels
- *   per word), full (expanded rows), choose(word), turn(row)
+ * @param {object} step operands, computed, words, about, source (language), selected (word), columns (pixels
+ *   per word), expandedRows, choose(word), toggleRow(row)
  */
 export function computationGrid(step) {
   const groups = rowsOf(step.operands);
@@ -38,14 +38,14 @@ export function computationGrid(step) {
 
 /** Header row: source words with their weights as bars. */
 function heads(step) {
-  const { computed: { page }, words, source, at } = step;
+  const { computed: { page }, words, source, selected } = step;
   return el("div", { class: "flow-row flow-heads", role: "row" },
-    el("div", { class: "flow-head", role: "columnheader" }, el("span", { class: "flow-about" }, message("sentence"))),
-    ...words.map((word, j) => el("div", { class: `flow-word${j === at ? " here" : ""}${roomy(step, j) ? "" : " narrow"}`, role: "columnheader" },
-      el("button", { type: "button", "aria-pressed": j === at, on: { click: () => step.choose(j) } },
+    el("div", { class: "flow-head", role: "columnheader" }, el("span", { class: "flow-description" }, message("sentence"))),
+    ...words.map((word, j) => el("div", { class: `flow-word${j === selected ? " selected" : ""}${isWide(step, j) ? "" : " narrow"}`, role: "columnheader" },
+      el("button", { type: "button", "aria-pressed": j === selected, on: { click: () => step.choose(j) } },
         el("span", { class: "flow-bar", "aria-hidden": "true",
           style: { "--share": page.alpha[j], "--tint": weightColor(Math.max(0.25, page.alpha[j])) } }),
-        el("span", { class: "number quiet" }, String(j + 1)), el("span", { lang: source, title: word }, word)))));
+        el("span", { class: "number muted" }, String(j + 1)), el("span", { lang: source, title: word }, word)))));
 }
 
 function head(step, row) {
@@ -54,8 +54,8 @@ function head(step, row) {
   const width = isVector(row) ? (isSingle(row) ? computed.page[row] : computed.page[row][0]).length : 0;
   return el("div", { class: "flow-head", role: "rowheader" },
     el("div", { class: "flow-formula", lang: "en" }, formula(row, about)),
-    el("div", { class: "flow-about" }, message(`step_row_${row}${sort}`, formatNumber(sum(computed.page.alpha)))),
-    el("div", { class: "flow-foot" }, check(computed, row), !isSingle(row) && width > 8 && expandButton(step, row, width)));
+    el("div", { class: "flow-description" }, message(`step_row_${row}${sort}`, formatNumber(sum(computed.page.alpha)))),
+    el("div", { class: "flow-agreement" }, check(computed, row), !isSingle(row) && width > 8 && expandButton(step, row, width)));
 }
 
 /** Difference of a row from the model's values; the full sentence is its tooltip. */
@@ -63,21 +63,21 @@ function check({ differences, sizes }, row) {
   if (differences[row] === undefined) return null;
   const share = row === "exp"; // relative to the largest: exp has any magnitude
   const difference = share ? differences[row] / sizes[row] : differences[row];
-  const { same, words } = agreement(difference, share ? 1 : sizes[row]);
-  const description = share ? message("step_share", words) : words;
-  return el("span", { class: `flow-check ${same ? "same" : "other"}`, title: description },
-    el("span", { "aria-hidden": "true" }, same ? "✓ " : "≠ ", formatTiny(difference)), el("span", { class: "unseen" }, description));
+  const { matches, text } = agreement(difference, share ? 1 : sizes[row]);
+  const description = share ? message("step_share", text) : text;
+  return el("span", { class: `flow-check ${matches ? "match" : "mismatch"}`, title: description },
+    el("span", { "aria-hidden": "true" }, matches ? "✓ " : "≠ ", formatTiny(difference)), el("span", { class: "visually-hidden" }, description));
 }
 
-const expandButton = (step, row, width) => el("button", { type: "button", class: "strip-more", "aria-expanded": step.full.has(row),
-  "aria-label": `${rowName(row, step.about)}: ${step.full.has(row) ? message("strip_few", 8) : message("strip_all", width)}`,
-  on: { click: () => step.turn(row) } }, step.full.has(row) ? message("strip_few", 8) : message("strip_all", width));
+const expandButton = (step, row, width) => el("button", { type: "button", class: "strip-toggle", "aria-expanded": step.expandedRows.has(row),
+  "aria-label": `${rowName(row, step.about)}: ${step.expandedRows.has(row) ? message("strip_first", 8) : message("strip_all", width)}`,
+  on: { click: () => step.toggleRow(row) } }, step.expandedRows.has(row) ? message("strip_first", 8) : message("strip_all", width));
 
 /** A row with one vector for the whole step. */
 function singleRow(step, row) {
-  return el("div", { class: `flow-row flow-one row-${row}`, role: "row", "data-name": row }, head(step, row),
-    el("div", { class: "flow-whole", role: "gridcell" }, strip({ label: "", values: step.computed.page[row],
-      about: rowName(row, step.about), open: (index) => openCell(step, row, 0, index) })));
+  return el("div", { class: `flow-row flow-single row-${row}`, role: "row", "data-name": row }, head(step, row),
+    el("div", { class: "flow-single-vector", role: "gridcell" }, strip({ label: "", values: step.computed.page[row],
+      ariaLabel: rowName(row, step.about), onOpen: (index) => openCell(step, row, 0, index) })));
 }
 
 /** A row with one cell per source word. */
@@ -85,37 +85,37 @@ function wordRow(step, row) {
   const values = step.computed.page[row];
   const largest = maxAbs(...(isVector(row) ? values : [values]));
   return el("div", { class: `flow-row row-${row}`, role: "row", "data-name": row }, head(step, row),
-    ...values.map((value, j) => el("div", { class: `flow-cell${j === step.at ? " here" : ""}${roomy(step, j) ? "" : " narrow"}`, role: "gridcell" },
+    ...values.map((value, j) => el("div", { class: `flow-cell${j === step.selected ? " selected" : ""}${isWide(step, j) ? "" : " narrow"}`, role: "gridcell" },
       (isVector(row) ? vectorCell : numberCell)(step, row, j, value, largest))));
 }
 
 /** Whether a column is wide enough for numbers. */
-const roomy = (step, j) => step.columns[j] >= ROOMY;
+const isWide = (step, j) => step.columns[j] >= WIDE_COLUMN;
 
 function vectorCell(step, row, j, values, largest) {
-  const expanded = step.full.has(row);
+  const expanded = step.expandedRows.has(row);
   return el("button", { type: "button", class: "flow-vector", tabindex: -1, "data-word": j, "data-name": row,
     "aria-label": message("step_vector", rowName(row, step.about), step.words[j], values.length, formatNumber(norm(values))),
     on: { click: (event) => {
-      const index = Number(event.target.closest("[data-place]")?.dataset.place ?? 0);
+      const index = Number(event.target.closest("[data-index]")?.dataset.index ?? 0);
       openCell(step, row, j, index);
     } } },
-  tiles(values, expanded ? { most: largest, shown: values.length, size: "small" } : { most: largest, size: roomy(step, j) ? "numbers" : "plain" }),
-  el("span", { class: "flow-norm number" }, roomy(step, j) ? `‖·‖ ${formatNumber(norm(values), 2)}` : formatNumber(norm(values), 1)));
+  vectorTiles(values, expanded ? { colorLimit: largest, visibleCount: values.length, size: "small" } : { colorLimit: largest, size: isWide(step, j) ? "numbers" : "plain" }),
+  el("span", { class: "flow-norm number" }, isWide(step, j) ? `‖·‖ ${formatNumber(norm(values), 2)}` : formatNumber(norm(values), 1)));
 }
 
 function numberCell(step, row, j, value, largest) {
-  const hidden = step.computed.page.seen[j] === 0 && (row === "exp" || row === "alpha" || row === "seen");
+  const hidden = step.computed.page.visibility[j] === 0 && (row === "exp" || row === "alpha" || row === "visibility");
   const background = hidden ? null : row === "e" ? signedColor(value, largest) : row === "exp" ? null : weightColor(value);
-  const digits = roomy(step, j) || row !== "e" ? 3 : 1;
+  const digits = isWide(step, j) || row !== "e" ? 3 : 1;
   const formatted = row === "exp" ? formatPositive(value) : formatNumber(value, digits);
   return el("button", { type: "button", class: `flow-number${hidden ? " hidden" : ""}`, tabindex: -1, "data-word": j,
     "data-name": row, "data-value": value, style: background ? { background, color: textColor(background) } : {},
-    "aria-label": message("step_cell", rowName(row, step.about), step.words[j], hidden ? `${formatted}, ${message("step_hidden")}` : formatted),
+    "aria-label": message("step_cell", rowName(row, step.about), step.words[j], hidden ? `${formatted}, ${message("step_masked")}` : formatted),
     on: { click: () => openCell(step, row, j) } },
   el("span", { class: "number" }, formatted),
-  row === "alpha" && el("span", { class: "flow-under", lang: step.source }, step.words[j]),
-  hidden && row === "seen" && el("span", { class: "flow-under" }, message("step_hidden")));
+  row === "alpha" && el("span", { class: "flow-caption", lang: step.source }, step.words[j]),
+  hidden && row === "visibility" && el("span", { class: "flow-caption" }, message("step_masked")));
 }
 
 /** A positive number of any size: 0.00312, 12.4, 6650, 3.1e5. */
@@ -125,22 +125,22 @@ function formatPositive(value) {
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
-const TALL = 44;
-const STRIP = 178; // pixels from the left end to the middle of a strip of eight
+const LINES_HEIGHT = 44;
+const STRIP_CENTRE = 178; // pixels from the left end to the middle of a strip of eight
 
 /** Curves between the word columns and a single vector at the left. */
 function connections(name, { columns }, attributes) {
   const width = sum(columns);
-  const centre = Math.min(STRIP, width / 2);
+  const centre = Math.min(STRIP_CENTRE, width / 2);
   let left = 0;
   const paths = columns.map((column, j) => {
     const middle = left + column / 2;
     left += column;
     const [from, to] = name === "fan" ? [centre, middle] : [middle, centre];
-    return svg("path", { d: `M ${from} 0 C ${from} ${TALL * 0.6}, ${to} ${TALL * 0.4}, ${to} ${TALL}`, ...attributes(j) });
+    return svg("path", { d: `M ${from} 0 C ${from} ${LINES_HEIGHT * 0.6}, ${to} ${LINES_HEIGHT * 0.4}, ${to} ${LINES_HEIGHT}`, ...attributes(j) });
   });
   return el("div", { class: `flow-row flow-lines flow-${name}`, role: "presentation", "aria-hidden": "true" },
-    el("div", { class: "flow-head" }), svg("svg", { width, height: TALL }, ...paths));
+    el("div", { class: "flow-head" }), svg("svg", { width, height: LINES_HEIGHT }, ...paths));
 }
 
 /** The query goes to every word. */
@@ -156,7 +156,7 @@ const contextLines = (step) => connections("funnel", step, (j) => {
 function bindArrowKeys(grid, step) {
   const cells = () => [...grid.querySelectorAll(".flow-row")].map((row) => [...row.querySelectorAll("[data-word]")])
     .filter((line) => line.length);
-  grid.querySelector(`.row-alpha [data-word="${step.at}"]`)?.setAttribute("tabindex", "0");
+  grid.querySelector(`.row-alpha [data-word="${step.selected}"]`)?.setAttribute("tabindex", "0");
   grid.addEventListener("keydown", (event) => {
     const cell = event.target.closest("[data-word]");
     const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],

@@ -37,7 +37,7 @@ const FORMULAS = {
   sum: ({ after }) => mathElement(i("W"), decoderState(after), o("+"), bold("b"), o("+"), i("U"), h()),
   tanh: () => mathElement(call("tanh", o("…"))),
   e: ({ score, after }) => mathElement(e(), o("="), SCORES[score](after)),
-  seen: () => mathElement(sub(i("g"), row(i("i"), i("j")))),
+  visibility: () => mathElement(sub(i("g"), row(i("i"), i("j")))),
   exp: ({ shift }) => mathElement(call("exp", e(), ...(shift ? [o("−"), math("mi", {}, "max")] : []))),
   alpha: ({ window }) => mathElement(alpha(), o("="), math("mfrac", {}, call("exp", e()),
     row(over("k"), call("exp", sub(i("e"), row(i("i"), i("k")))))), ...(window ? [o("·"), sub(i("g"), row(i("i"), i("j")))] : [])),

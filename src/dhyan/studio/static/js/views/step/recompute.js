@@ -41,8 +41,8 @@ export function rowsOf({ score, after, visibility }) {
   const query = { additive: ["s", "Ws"], location: ["s"] }[score] ?? ["s"];
   const states = { additive: ["h", "Uh"], general: ["h", "Wh"] }[score] ?? ["h"];
   const network = score === "additive" ? ["sum", "tanh"] : [];
-  return { asks: query, states, fits: [...network, "e", ...(window ? ["seen"] : []), "exp", "alpha"],
-    takes: ["ah", "c", ...(after ? ["tilde"] : [])] };
+  return { query, states, scores: [...network, "e", ...(window ? ["visibility"] : []), "exp", "alpha"],
+    context: ["ah", "c", ...(after ? ["tilde"] : [])] };
 }
 
 /**
@@ -72,14 +72,14 @@ export function recomputeStep(operands, step) {
   }
   page.e = scores(operands, page);
   model.e = operands.scores[step];
-  page.seen = operands.visibility[step];
-  const visible = (scores) => scores.map((score, j) => (page.seen[j] > 0 ? score : -Infinity));
-  page.most = Math.max(...visible(page.e));
-  page.shift = page.most > 50 || page.most < -50 ? page.most : 0; // keeps exp readable
+  page.visibility = operands.visibility[step];
+  const visible = (scores) => scores.map((score, j) => (page.visibility[j] > 0 ? score : -Infinity));
+  page.maxScore = Math.max(...visible(page.e));
+  page.shift = page.maxScore > 50 || page.maxScore < -50 ? page.maxScore : 0; // keeps exp readable
   const exponentials = (scores) => visible(scores).map((score) => Math.exp(score - page.shift));
   page.exp = exponentials(page.e);
   model.exp = exponentials(model.e);
-  page.alpha = softmax(visible(page.e)).map((weight, j) => weight * page.seen[j]);
+  page.alpha = softmax(visible(page.e)).map((weight, j) => weight * page.visibility[j]);
   model.alpha = operands.weights[step];
   page.ah = page.h.map((state, j) => scaleVector(state, page.alpha[j]));
   model.ah = page.h.map((state, j) => scaleVector(state, model.alpha[j]));
@@ -93,7 +93,7 @@ export function recomputeStep(operands, step) {
   const differences = Object.fromEntries(compared.map((row) => [row, difference(page[row], model[row])]));
   const sizes = Object.fromEntries(compared.map((row) => [row, maxAbs(model[row].flat())]));
   const scaleFixed = compared.filter((row) => row !== "exp"); // exp is compared relative to its size
-  return { page, model, differences, sizes, most: Math.max(...scaleFixed.map((row) => differences[row])),
+  return { page, model, differences, sizes, maxDifference: Math.max(...scaleFixed.map((row) => differences[row])),
     size: Math.max(...scaleFixed.map((row) => sizes[row])), products: products(operands) };
 }
 

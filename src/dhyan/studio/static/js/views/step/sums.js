@@ -7,7 +7,7 @@ import { formula } from "./formulas.js";
 
 const VECTORS = new Set(["s", "Ws", "h", "Uh", "Wh", "sum", "tanh", "ah", "c", "tilde"]);
 const SINGLE = new Set(["s", "Ws", "c", "tilde"]);
-const OPERANDS = new Set(["s", "h", "seen"]);
+const OPERANDS = new Set(["s", "h", "visibility"]);
 
 export const isVector = (row) => VECTORS.has(row);
 /** Whether a row has one vector for the whole step instead of one per word. */
@@ -17,7 +17,7 @@ export const isSingle = (row) => SINGLE.has(row);
 export function rowName(row, { after }) {
   const s = after ? "sᵢ" : "sᵢ₋₁";
   return { s, Ws: `W ${s} + b`, h: "hⱼ", Uh: "U hⱼ", Wh: "W hⱼ", sum: `W ${s} + b + U hⱼ`, tanh: "tanh", e: "eᵢⱼ",
-    seen: "gᵢⱼ", exp: "exp(eᵢⱼ)", alpha: "αᵢⱼ", ah: "αᵢⱼ hⱼ", c: "cᵢ", tilde: "s̃ᵢ" }[row];
+    visibility: "gᵢⱼ", exp: "exp(eᵢⱼ)", alpha: "αᵢⱼ", ah: "αᵢⱼ hⱼ", c: "cᵢ", tilde: "s̃ᵢ" }[row];
 }
 
 /**
@@ -30,8 +30,8 @@ export function openCell(step, row, word = 0, index = 0) {
   const token = isSingle(row) ? "" : words[word];
   const title = [rowName(row, about), token].filter(Boolean).join(" · ");
   if (OPERANDS.has(row)) {
-    const values = row === "seen" ? page.seen : row === "s" ? page.s : page.h[word];
-    return openVector({ title, words: message(`step_operand_${row}`), label, values, about: title });
+    const values = row === "visibility" ? page.visibility : row === "s" ? page.s : page.h[word];
+    return openVector({ title, text: message(`step_operand_${row}`), label, values, ariaLabel: title });
   }
   return openSum(sumOf(step, row, word, index, title));
 }
@@ -41,12 +41,12 @@ function sumOf(step, row, word, index, title) {
   const sumTerms = SUMS[row](step, word, index);
   const values = isSingle(row) ? page[row] : page[row][word];
   const modelValues = isSingle(row) ? model[row] : model[row]?.[word];
-  if (!isVector(row)) return { title, formula: formula(row, about), ...sumTerms, model: modelValues };
+  if (!isVector(row)) return { title, formula: formula(row, about), ...sumTerms, modelValue: modelValues };
   return {
     title: `${title} · ${message("step_number", index + 1, values.length)}`,
-    formula: formula(row, about), ...sumTerms, model: modelValues?.[index],
-    vector: { label: rowName(row, about), values, about: title, at: index,
-      choose: (next) => sumOf(step, row, word, next, title) },
+    formula: formula(row, about), ...sumTerms, modelValue: modelValues?.[index],
+    vector: { label: rowName(row, about), values, ariaLabel: title, selected: index,
+      onSelect: (next) => sumOf(step, row, word, next, title) },
   };
 }
 
@@ -55,32 +55,32 @@ const biased = (layer, index) => (layer.bias ? [{ symbol: "b", value: layer.bias
 
 const SUMS = {
   Ws: ({ operands, computed: { page }, about }, _, k) => ({ terms: pairs(operands.queryLayer.weight[k], page.s),
-    symbols: ["W", rowName("s", about)], plus: biased(operands.queryLayer, k) }),
+    symbols: ["W", rowName("s", about)], addends: biased(operands.queryLayer, k) }),
   Uh: ({ operands, computed: { page } }, j, k) => ({ terms: pairs(operands.keyLayer.weight[k], page.h[j]), symbols: ["U", "hⱼ"] }),
   Wh: ({ operands, computed: { page } }, j, k) => ({ terms: pairs(operands.keyLayer.weight[k], page.h[j]), symbols: ["W", "hⱼ"] }),
   sum: ({ computed: { page }, about }, j, k) => ({ terms: [[page.Ws[k]], [page.Uh[j][k]]], symbols: [""],
-    names: [rowName("Ws", about), "U hⱼ"] }),
+    termLabels: [rowName("Ws", about), "U hⱼ"] }),
   tanh: ({ computed: { page }, about }, j, k) => ({ terms: [[page.Ws[k]], [page.Uh[j][k]]], symbols: [""],
-    names: [rowName("Ws", about), "U hⱼ"], then: { symbol: "tanh Σ", value: page.tanh[j][k] } }),
+    termLabels: [rowName("Ws", about), "U hⱼ"], transform: { symbol: "tanh Σ", value: page.tanh[j][k] } }),
   e: (step, j) => SCORE[step.operands.score](step, j),
   exp: ({ computed: { page } }, j) => ({ terms: page.shift ? [[page.e[j]], [-page.shift]] : [[page.e[j]]], symbols: [""],
-    names: ["eᵢⱼ", "−max"], then: { symbol: "exp Σ", value: page.exp[j] } }),
+    termLabels: ["eᵢⱼ", "−max"], transform: { symbol: "exp Σ", value: page.exp[j] } }),
   alpha: ({ computed: { page }, words, about }, j) => ({ terms: page.exp.map((exponential) => [exponential]), symbols: ["exp(eᵢₖ)"],
-    names: words, total: sum(page.exp),
-    then: { symbol: `exp(eᵢⱼ) / Σ${about.window ? " · gᵢⱼ" : ""}`, value: page.alpha[j] } }),
+    termLabels: words, total: sum(page.exp),
+    transform: { symbol: `exp(eᵢⱼ) / Σ${about.window ? " · gᵢⱼ" : ""}`, value: page.alpha[j] } }),
   ah: ({ computed: { page } }, j, k) => ({ terms: [[page.alpha[j], page.h[j][k]]], symbols: ["αᵢⱼ", "hⱼ"] }),
   c: ({ computed: { page }, words }, _, k) => ({ terms: page.h.map((state, j) => [page.alpha[j], state[k]]),
-    symbols: ["αᵢⱼ", "hⱼ"], names: words }),
+    symbols: ["αᵢⱼ", "hⱼ"], termLabels: words }),
   tilde: ({ operands, computed: { page }, about }, _, k) => ({ terms: pairs(operands.combine.weight[k], [...page.c, ...page.s]),
-    symbols: ["Wc", `[cᵢ; ${rowName("s", about)}]`], plus: biased(operands.combine, k),
-    then: { symbol: "tanh Σ", value: page.tilde[k] } }),
+    symbols: ["Wc", `[cᵢ; ${rowName("s", about)}]`], addends: biased(operands.combine, k),
+    transform: { symbol: "tanh Σ", value: page.tilde[k] } }),
 };
 
 const SCORE = {
   additive: ({ operands, computed: { page } }, j) => ({ terms: pairs(operands.energy, page.tanh[j]), symbols: ["v", "tanh"] }),
   dot: ({ computed: { page }, about }, j) => ({ terms: pairs(page.s, page.h[j]), symbols: [rowName("s", about), "hⱼ"] }),
   scaled_dot: ({ computed: { page }, about }, j) => ({ terms: pairs(page.s, page.h[j]), symbols: [rowName("s", about), "hⱼ"],
-    then: { symbol: `Σ / √${page.s.length}`, value: page.e[j] } }),
+    transform: { symbol: `Σ / √${page.s.length}`, value: page.e[j] } }),
   general: ({ computed: { page }, about }, j) => ({ terms: pairs(page.s, page.Wh[j]), symbols: [rowName("s", about), "W hⱼ"] }),
   location: ({ operands, computed: { page }, about }, j) => ({ terms: pairs(operands.queryLayer.weight[j] ?? [], page.s),
     symbols: ["W", rowName("s", about)], ...(operands.queryLayer.weight[j] ? {} : { total: -Infinity }) }),

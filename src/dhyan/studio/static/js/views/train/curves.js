@@ -15,11 +15,11 @@ addMessages({
   train_score: ["score, 0 to 100", "अंक, 0 से 100"],
   train_loss_is: ["The training loss goes from {0} to {1}.", "प्रशिक्षण की हानि {0} से {1} हुई।"],
   train_score_is: ["{0} goes from {1} to {2}.", "{0}: {1} से {2}।"],
-  train_no_curves: ["This model came without the record of its training (metrics.jsonl).",
+  train_no_curves: ["This model has no training log (metrics.jsonl).",
     "इस मॉडल के साथ उसके प्रशिक्षण का अभिलेख (metrics.jsonl) नहीं है।"],
 });
 
-const MOST_POINTS = 300;
+const MAX_POINTS = 300;
 const SCORES = { bleu: "BLEU", chrf: "chrF++" };
 
 /**
@@ -28,14 +28,14 @@ const SCORES = { bleu: "BLEU", chrf: "chrF++" };
  * @param {(step: number) => void} choose called with the step of a point that is clicked
  */
 export function curves(choose) {
-  const emptyNotice = el("p", { class: "quiet", hidden: true }, message("train_no_curves"));
+  const emptyNotice = el("p", { class: "muted", hidden: true }, message("train_no_curves"));
   const node = el("div", { class: "train-curves" }, emptyNotice);
   const charts = new Map();
 
   function renderChart(key, spec) {
     const visible = spec.series.length > 0;
     if (!charts.has(key) && visible) {
-      const figure = chart({ ...spec, height: 240, legend: "top", choose: (_, point) => choose(point.x) });
+      const figure = chart({ ...spec, height: 240, legend: "top", onSelect: (_, point) => choose(point.x) });
       charts.set(key, { figure, block: el("div", { class: "train-curve" }, el("h2", {}, spec.label), figure) });
       node.append(charts.get(key).block);
     } else if (charts.has(key)) {
@@ -54,7 +54,7 @@ export function curves(choose) {
       renderChart("scores", scoresOf(validationEvents, x));
     },
     markStep(step) {
-      for (const { figure } of charts.values()) figure.update({ chosen: step });
+      for (const { figure } of charts.values()) figure.update({ selectedX: step });
     },
     picture: () => charts.get("loss")?.figure.picture ?? null,
   };
@@ -64,8 +64,8 @@ function lossOf(stepEvents, validationEvents, x) {
   const training = downsample(stepEvents.map((event) => ({ x: event.step, y: event.loss })));
   const validation = validationEvents.filter((event) => Number.isFinite(event.scores.loss))
     .map((event) => ({ x: event.step, y: event.scores.loss }));
-  const series = [{ name: message("train_training"), points: training, tone: 1, dots: false },
-    { name: message("train_validation"), points: validation, tone: 2, dots: true }]
+  const series = [{ name: message("train_training"), points: training, colorIndex: 1, dots: false },
+    { name: message("train_validation"), points: validation, colorIndex: 2, dots: true }]
     .filter((line) => line.points.length);
   return { label: message("train_loss"), x, y: { title: message("train_loss_axis"), from: 0 }, series,
     summary: training.length ? message("train_loss_is", formatNumber(training[0].y, 2), formatNumber(training.at(-1).y, 2)) : "" };
@@ -73,7 +73,7 @@ function lossOf(stepEvents, validationEvents, x) {
 
 /** A score that is always 0 does not fit the task (BLEU of single words) and is not drawn. */
 function scoresOf(validationEvents, x) {
-  const series = Object.entries(SCORES).map(([key, name], index) => ({ name, tone: index ? 4 : 3, dots: true,
+  const series = Object.entries(SCORES).map(([key, name], index) => ({ name, colorIndex: index ? 4 : 3, dots: true,
     points: validationEvents.filter((event) => key in event.scores).map((event) => ({ x: event.step, y: event.scores[key] })) }))
     .filter((line) => line.points.some((point) => point.y > 0));
   const summary = series.map(({ name, points }) =>
@@ -83,7 +83,7 @@ function scoresOf(validationEvents, x) {
 
 /** Downsample by averaging neighbours; the first and last point are kept. */
 function downsample(points) {
-  const groupSize = Math.ceil(points.length / MOST_POINTS);
+  const groupSize = Math.ceil(points.length / MAX_POINTS);
   if (groupSize <= 1) return points;
   const averaged = [points[0]];
   for (let start = 1; start < points.length - 1; start += groupSize) {

@@ -1,30 +1,30 @@
 /** Probe sentence by checkpoint: strip, attention map and translation. */
 
-import { el, fill, text } from "../../dom.js";
+import { el, setChildren, text } from "../../dom.js";
 import { post } from "../../api.js";
-import { draw } from "../../heatmap.js";
+import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set } from "../../state.js";
 import { addMessages, message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { blockAt, heads, mergeUnits, selectHead } from "../../trace.js";
-import { replayStrip, frames, sharpness } from "./replay.js";
+import { replayStrip, frames, meanMaxWeight } from "./replay.js";
 
 addMessages({
-  train_probe: ["Attention by checkpoint", "वह कहाँ देखता है"],
+  train_probe: ["Attention by checkpoint", "चेकपॉइंट के अनुसार अवधान"],
   train_probe_sentence: ["Probe sentence:", "परखा जा रहा वाक्य:"],
   train_play: ["Play", "चलाएँ"],
   train_pause: ["Pause", "रोकें"],
-  train_says: ["After {0} steps:", "{0} चरणों के बाद वह कहता है:"],
-  train_right: ["correct", "सही"],
-  train_wrong: ["not yet correct", "अभी सही नहीं"],
-  train_sharp: ["The largest weight of a row is {0} on average; spread evenly it would be {1}.",
+  train_output: ["After {0} steps:", "{0} चरणों के बाद:"],
+  train_correct: ["correct", "सही"],
+  train_incorrect: ["not yet correct", "अभी सही नहीं"],
+  train_max_weight: ["The largest weight of a row is {0} on average; spread evenly it would be {1}.",
     "पंक्ति का सबसे बड़ा भार औसतन {0} है; बराबर बँटा होता तो {1} होता।"],
   train_rows_expected: ["Rows are the words of the correct answer, at every checkpoint.",
     "पंक्तियाँ हर चेकपॉइंट पर सही उत्तर के शब्द हैं।"],
-  train_rows_best: ["Rows are the words the best checkpoint says, at every checkpoint.",
+  train_rows_best: ["Rows are the output of the best checkpoint, at every checkpoint.",
     "पंक्तियाँ हर चेकपॉइंट पर सबसे अच्छे चेकपॉइंट के शब्द हैं।"],
-  train_rows_own: ["Rows are the words this checkpoint says.", "पंक्तियाँ इसी चेकपॉइंट के शब्द हैं।"],
+  train_rows_own: ["Rows are the output of this checkpoint.", "पंक्तियाँ इसी चेकपॉइंट के शब्द हैं।"],
   train_heads: ["Mean of the heads of the last layer.", "अंतिम परत के हेडों का माध्य।"],
   train_waiting: ["Waiting for the first checkpoint …", "पहला चेकपॉइंट आ रहा है …"],
   train_single: ["This run kept one checkpoint: train a toy to see attention form, or keep more with `--set training.keep_checkpoints=20`.",
@@ -33,7 +33,7 @@ addMessages({
     "चरण {0} पर अवधान: हर पंक्ति अनुवाद का एक शब्द है, हर स्तंभ मूल वाक्य का एक शब्द"],
 });
 
-const PACE = 650; // milliseconds per checkpoint while playing
+const PLAY_INTERVAL = 650; // milliseconds per checkpoint while playing
 
 /**
  * `top` is the strip, `node` the map; `setRun(run)` selects a run, `checkpoints(steps)` sets its checkpoints, `render()`
@@ -43,8 +43,8 @@ const PACE = 650; // milliseconds per checkpoint while playing
 export function probe(onStep) {
   const sentence = el("p", { class: "probe-sentence" });
   const picture = el("div", { class: "picture", tabindex: 0, role: "region", "aria-label": message("train_probe") });
-  const words = el("p", { class: "probe-says", "aria-live": "polite" });
-  const notes = el("p", { class: "quiet" });
+  const words = el("p", { class: "probe-output", "aria-live": "polite" });
+  const notes = el("p", { class: "muted" });
   const play = el("button", { type: "button", on: { click: () => toggle() } }, `▶ ${message("train_play")}`);
   const strip = replayStrip((step) => choose(step));
   const top = el("div", { class: "train-strip" },
@@ -67,10 +67,10 @@ export function probe(onStep) {
     [run, steps, responses, loading] = [next, [], new Map(), false];
     pause();
     const lang = sides(run)[0];
-    fill(sentence, el("span", { class: "quiet" }, message("train_probe_sentence")), " ", text(probeText(), lang));
-    fill(picture, el("p", { class: "quiet" }, message("train_waiting")));
-    fill(words);
-    fill(notes);
+    setChildren(sentence, el("span", { class: "muted" }, message("train_probe_sentence")), " ", text(probeText(), lang));
+    setChildren(picture, el("p", { class: "muted" }, message("train_waiting")));
+    setChildren(words);
+    setChildren(notes);
     checkpoints(run.checkpoints);
   }
 
@@ -114,34 +114,34 @@ export function probe(onStep) {
     const response = responses.get(selectedStep());
     if (!response) return;
     const [source, target] = sides(run);
-    fill(picture, draw({ values: response.values,
+    setChildren(picture, drawHeatmap({ values: response.values,
       rows: response.rows.map((row) => ({ text: row.text, lang: target })),
       columns: response.columns.map((column) => ({ text: column.text, lang: source })),
-      label: message("train_map", selectedStep()), scale: state.scale, widest: picture.clientWidth || 420,
-      says: (row, column, value) => message("attends", response.rows[row].text, response.columns[column].text, formatNumber(value)) }));
-    fill(words, el("span", { class: "quiet" }, message("train_says", selectedStep())), " ", text(response.translation || "…", target),
-      response.correct !== null && el("span", { class: response.correct ? "probe-right" : "probe-wrong" },
-        response.correct ? ` ✓ ${message("train_right")}` : ` ✗ ${message("train_wrong")}`));
-    fill(notes, message("train_sharp", formatNumber(sharpness(response.values), 2), formatNumber(1 / response.columns.length, 2)), " ",
+      label: message("train_map", selectedStep()), scale: state.scale, maxWidth: picture.clientWidth || 420,
+      describe: (row, column, value) => message("attends", response.rows[row].text, response.columns[column].text, formatNumber(value)) }));
+    setChildren(words, el("span", { class: "muted" }, message("train_output", selectedStep())), " ", text(response.translation || "…", target),
+      response.correct !== null && el("span", { class: response.correct ? "probe-correct" : "probe-incorrect" },
+        response.correct ? ` ✓ ${message("train_correct")}` : ` ✗ ${message("train_incorrect")}`));
+    setChildren(notes, message("train_max_weight", formatNumber(meanMaxWeight(response.values), 2), formatNumber(1 / response.columns.length, 2)), " ",
       message(`train_rows_${response.rowsFrom}`), response.many ? ` ${message("train_heads")}` : "",
       steps.length === 1 && !run.toy ? ` ${message("train_single")}` : "");
   }
 
   function choose(step) {
     pause();
-    set({ checkpoint: step }, { quiet: true });
+    set({ checkpoint: step }, { replace: true });
   }
 
   function toggle() {
     if (timer) return pause();
     if (steps.length < 2) return;
-    if (selectedStep() === newest()) set({ checkpoint: steps[0] }, { quiet: true });
+    if (selectedStep() === newest()) set({ checkpoint: steps[0] }, { replace: true });
     play.textContent = `❚❚ ${message("train_pause")}`;
     timer = setInterval(() => {
       const next = steps[steps.indexOf(selectedStep()) + 1];
       if (next === undefined) pause();
-      else if (responses.has(next)) set({ checkpoint: next === newest() ? -1 : next }, { quiet: true });
-    }, PACE);
+      else if (responses.has(next)) set({ checkpoint: next === newest() ? -1 : next }, { replace: true });
+    }, PLAY_INTERVAL);
   }
 
   function pause() {
@@ -150,7 +150,7 @@ export function probe(onStep) {
     play.textContent = `▶ ${message("train_play")}`;
   }
 
-  document.addEventListener("play", toggle);
+  document.addEventListener("toggle-play", toggle);
   return {
     top, node, setRun, checkpoints, render,
     /** The checkpoint nearest to a step. */
@@ -161,7 +161,7 @@ export function probe(onStep) {
     close() {
       stop.abort();
       pause();
-      document.removeEventListener("play", toggle);
+      document.removeEventListener("toggle-play", toggle);
     },
   };
 }

@@ -1,34 +1,34 @@
 /** Strip of attention thumbnails, one per checkpoint. */
 
-import { el, svg, fill } from "../../dom.js";
+import { el, svg, setChildren } from "../../dom.js";
 import { weightColor } from "../../colors.js";
 import { formatNumber } from "../../numbers.js";
 import { addMessages, message } from "../../messages.js";
 
 addMessages({
-  train_film: ["Checkpoints", "चेकपॉइंट"],
+  train_checkpoints: ["Checkpoints", "चेकपॉइंट"],
   train_frame: ["step {0}", "चरण {0}"],
-  train_frame_sharp: ["step {0}: largest weight of a row {1} on average",
+  train_frame_max_weight: ["step {0}: largest weight of a row {1} on average",
     "चरण {0}: पंक्ति का सबसे बड़ा भार औसतन {1}"],
 });
 
-const MOST_FRAMES = 15;
-const SIDE = 52;
+const MAX_FRAMES = 15;
+const FRAME_SIZE = 52;
 
 /** Evenly spaced checkpoints that fit in the strip, including the first and last. @param {number[]} steps */
 export function frames(steps) {
-  if (steps.length <= MOST_FRAMES) return steps;
-  return Array.from({ length: MOST_FRAMES }, (_, index) =>
-    steps[Math.round((index * (steps.length - 1)) / (MOST_FRAMES - 1))]);
+  if (steps.length <= MAX_FRAMES) return steps;
+  return Array.from({ length: MAX_FRAMES }, (_, index) =>
+    steps[Math.round((index * (steps.length - 1)) / (MAX_FRAMES - 1))]);
 }
 
 /** Mean of the largest weight per row. @param {number[][]} values */
-export const sharpness = (values) =>
+export const meanMaxWeight = (values) =>
   values.reduce((total, row) => total + Math.max(...row), 0) / values.length;
 
 /** @param {(step: number) => void} choose */
 export function replayStrip(choose) {
-  const node = el("div", { class: "film", role: "radiogroup", "aria-label": message("train_film"),
+  const node = el("div", { class: "filmstrip", role: "radiogroup", "aria-label": message("train_checkpoints"),
     on: { keydown, pointermove } });
   let buttons = [];
 
@@ -40,11 +40,11 @@ export function replayStrip(choose) {
       const isSelected = step === selected;
       return el("button", { type: "button", role: "radio", class: "frame", "aria-checked": isSelected,
         tabindex: isSelected ? 0 : -1, "data-step": step,
-        "aria-label": values ? message("train_frame_sharp", step, formatNumber(sharpness(values), 2)) : message("train_frame", step),
+        "aria-label": values ? message("train_frame_max_weight", step, formatNumber(meanMaxWeight(values), 2)) : message("train_frame", step),
         on: { click: () => choose(step) } }, frameMap(values), el("span", { class: "number" }, String(step)));
     });
     if (!steps.includes(selected)) buttons[0]?.setAttribute("tabindex", "0");
-    fill(node, buttons);
+    setChildren(node, buttons);
     const current = buttons.find((button) => button.getAttribute("aria-checked") === "true");
     if (focused) current?.focus({ preventScroll: true });
     if (current) node.scrollLeft = Math.max(0, current.offsetLeft - node.offsetLeft - node.clientWidth / 2);
@@ -70,11 +70,11 @@ export function replayStrip(choose) {
 /** A thumbnail map; dotted until its response arrives. */
 function frameMap(values) {
   if (!values) {
-    return svg("svg", { class: "frame-map waiting", viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE,
-      "aria-hidden": "true" }, svg("rect", { x: 1, y: 1, width: SIDE - 2, height: SIDE - 2, class: "frame-empty" }));
+    return svg("svg", { class: "frame-map loading", viewBox: `0 0 ${FRAME_SIZE} ${FRAME_SIZE}`, width: FRAME_SIZE, height: FRAME_SIZE,
+      "aria-hidden": "true" }, svg("rect", { x: 1, y: 1, width: FRAME_SIZE - 2, height: FRAME_SIZE - 2, class: "frame-empty" }));
   }
-  const [cellHeight, cellWidth] = [SIDE / values.length, SIDE / values[0].length];
-  return svg("svg", { class: "frame-map", viewBox: `0 0 ${SIDE} ${SIDE}`, width: SIDE, height: SIDE,
+  const [cellHeight, cellWidth] = [FRAME_SIZE / values.length, FRAME_SIZE / values[0].length];
+  return svg("svg", { class: "frame-map", viewBox: `0 0 ${FRAME_SIZE} ${FRAME_SIZE}`, width: FRAME_SIZE, height: FRAME_SIZE,
     "aria-hidden": "true" }, ...values.flatMap((line, row) => line.map((value, column) => svg("rect", {
     x: column * cellWidth, y: row * cellHeight, width: cellWidth + 0.3, height: cellHeight + 0.3, fill: weightColor(value) }))));
 }

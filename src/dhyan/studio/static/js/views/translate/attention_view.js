@@ -44,8 +44,8 @@ function units(side, unit, specials, lang, latin) {
     const begins = unit === "token" && first.word !== side.tokens[group.tokens[0] - 1]?.word;
     const split = unit === "token" && side.tokens.some((token, index) => token.word === side.tokens[index - 1]?.word);
     return { ...group, lang: group.special ? "en" : lang, faint,
-      before: split && begins && !group.special && group.text !== "▁" ? "▁" : undefined,
-      under: latin && lang === "hi" && !group.special ? transliterate(group.text) : undefined,
+      prefix: split && begins && !group.special && group.text !== "▁" ? "▁" : undefined,
+      subtitle: latin && lang === "hi" && !group.special ? transliterate(group.text) : undefined,
       note: faint ? message("translate_unknown_note", group.text) : undefined };
   });
 }

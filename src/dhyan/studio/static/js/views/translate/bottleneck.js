@@ -19,17 +19,17 @@ export function bottleneckDiagram(view, available) {
     class: "label", lang: word.lang }, word.text);
   const line = (index, count, x, end) => {
     const bend = (x + end) / 2;
-    return svg("path", { class: "bottle-line", d: `M${x} ${y(index, count)} C${bend} ${y(index, count)} ${bend} ${height / 2} ${end} ${height / 2}` });
+    return svg("path", { class: "bottleneck-line", d: `M${x} ${y(index, count)} C${bend} ${y(index, count)} ${bend} ${height / 2} ${end} ${height / 2}` });
   };
   const picture = svg("svg", { viewBox: `0 0 ${to + gap + right} ${height}`, width: to + gap + right, height,
-    class: "heat-picture bottle-picture", role: "img", "aria-label": message("bottleneck") },
+    class: "heatmap-svg bottleneck-svg", role: "img", "aria-label": message("bottleneck") },
   ...sourceWords.map((_, index) => line(index, sourceWords.length, left, from)),
   ...targetWords.map((_, index) => line(index, targetWords.length, to + gap, to)),
-  svg("rect", { x: from, y: height / 2 - 22, width: neck, height: 44, rx: 8, class: "bottle-neck" }),
-  svg("text", { x: from + neck / 2, y: height / 2 + 5, "text-anchor": "middle", class: "bottle-text" }, message("translate_vector")),
+  svg("rect", { x: from, y: height / 2 - 22, width: neck, height: 44, rx: 8, class: "bottleneck-vector" }),
+  svg("text", { x: from + neck / 2, y: height / 2 + 5, "text-anchor": "middle", class: "bottleneck-label" }, message("translate_vector")),
   ...sourceWords.map((word, index) => label(word, index, sourceWords.length, left - 8, "end")),
   ...targetWords.map((word, index) => label(word, index, targetWords.length, to + gap + 8, "start")));
-  return el("div", { class: "bottle card" }, el("h2", {}, message("translate_one")), el("p", {}, message("bottleneck"), backwards && ` ${message("translate_backwards")}`),
-    el("p", { class: "quiet" }, message("translate_vector_text", sourceWords.length, targetWords.length)),
-    el("div", { class: "bottle-box", role: "region", tabindex: 0, "aria-label": message("translate_one") }, picture));
+  return el("div", { class: "bottleneck card" }, el("h2", {}, message("translate_one_vector")), el("p", {}, message("bottleneck"), backwards && ` ${message("translate_backwards")}`),
+    el("p", { class: "muted" }, message("translate_vector_text", sourceWords.length, targetWords.length)),
+    el("div", { class: "bottleneck-scroll", role: "region", tabindex: 0, "aria-label": message("translate_one_vector") }, picture));
 }

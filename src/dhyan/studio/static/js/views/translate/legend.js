@@ -2,7 +2,7 @@
 
 import { el, math } from "../../dom.js";
 import { isDark, weightColor } from "../../colors.js";
-import { LEAST } from "../../ribbons.js";
+import { MIN_WEIGHT } from "../../ribbons.js";
 import { message } from "../../messages.js";
 
 const STEPS = 24;
@@ -10,12 +10,12 @@ const STEPS = 24;
 /** @param {object} view @param {{display: string, scale: string, specials: string, unit: string, numbers: string, transliterate: string}} options */
 export function legend(view, options) {
   const notes = [
-    options.display === "ribbons" ? message("translate_thin", LEAST) : message(`translate_scale_${options.scale}`),
+    options.display === "ribbons" ? message("translate_min_weight", MIN_WEIGHT) : message(`translate_scale_${options.scale}`),
     options.display === "map" && options.numbers === "1" && message("translate_dots"),
     view.tables.length > 1 && ["avg", "max"].includes(view.which) && message(`translate_summary_${view.which}`),
     options.specials === "0" && message("translate_hidden"),
     view.unknown && message("translate_unknown"),
-    options.transliterate === "1" && message("translate_rough"),
+    options.transliterate === "1" && message("translate_transliteration"),
     options.unit === "word" && !view.pieces && message("translate_unit_same"),
     options.display === "map" && message("translate_hint"),
   ].filter(Boolean);
@@ -28,7 +28,7 @@ export function legend(view, options) {
 function scale(kind) {
   const ticks = [0, 0.25, 0.5, 0.75, 1];
   return el("div", { class: "legend-scale", role: "img", "aria-label": message(`translate_scale_${kind}`), "data-dark": isDark() },
-    el("div", { class: "legend-colours" }, ...Array.from({ length: STEPS }, (_, index) =>
+    el("div", { class: "legend-colors" }, ...Array.from({ length: STEPS }, (_, index) =>
       el("span", { style: { "background-color": weightColor((index + 0.5) / STEPS, kind) } }))),
     el("div", { class: "legend-ticks number" }, ...ticks.map((tick) => el("span", {}, String(tick)))));
 }

@@ -1,12 +1,12 @@
 /** Source sentence and translation, with lines from the selected word to the words it attends to. */
 
-import { el, fill, svg } from "../../dom.js";
+import { el, setChildren, svg } from "../../dom.js";
 import { weightColor, textColor } from "../../colors.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 
-const LEAST = 0.03; // weights that get a line
-const MOST = 40; // longest sentence, in words, that gets lines
+const MIN_WEIGHT = 0.03; // weights that get a line
+const MAX_WORDS_WITH_LINES = 40; // longest sentence, in words, that gets lines
 
 /**
  * @param {{select: (row: number | null, column: number | null, how: {hover: boolean}) => void,
@@ -28,8 +28,8 @@ export function sentencePair(listener) {
         pointerenter: () => listener.select(...cell, { hover: true }),
         pointerleave: listener.leave } },
     el("span", { class: "pair-text" }, unit.text),
-    unit.under && el("span", { class: "pair-under", lang: "hi-Latn" }, unit.under),
-    prob !== undefined && el("span", { class: "pair-chance", "aria-hidden": "true" },
+    unit.subtitle && el("span", { class: "pair-subtitle", lang: "hi-Latn" }, unit.subtitle),
+    prob !== undefined && el("span", { class: "pair-prob", "aria-hidden": "true" },
       el("span", { style: { width: `${100 * prob}%` } })));
   }
 
@@ -59,12 +59,12 @@ export function sentencePair(listener) {
     const weights = byRow ? view.values[row] : view.values.map((line) => line[column]);
     paintLine(sourceWords, byRow ? weights : null, scale);
     paintLine(targetWords, byRow ? null : weights, scale);
-    targetWords.forEach((element, index) => element.classList.toggle("here", index === row));
-    sourceWords.forEach((element, index) => element.classList.toggle("here", !byRow && index === column));
-    if (sourceWords.length > MOST) return;
+    targetWords.forEach((element, index) => element.classList.toggle("selected", index === row));
+    sourceWords.forEach((element, index) => element.classList.toggle("selected", !byRow && index === column));
+    if (sourceWords.length > MAX_WORDS_WITH_LINES) return;
     const [targets, sources] = measurePositions();
-    fill(lines, weights.map((value, index) => {
-      if (value < LEAST) return null;
+    setChildren(lines, weights.map((value, index) => {
+      if (value < MIN_WEIGHT) return null;
       const [x, y] = sources[byRow ? index : column];
       const [to, end] = targets[byRow ? row : index];
       const bend = (end - y) / 2;
@@ -73,7 +73,7 @@ export function sentencePair(listener) {
     }));
   }
 
-  function walk(words, other) {
+  function arrowKeys(words, other) {
     return (event) => {
       const index = words().indexOf(event.target.closest("button"));
       const by = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: words().length - 1 }[event.key];
@@ -85,8 +85,8 @@ export function sentencePair(listener) {
       next.focus();
     };
   }
-  source.addEventListener("keydown", walk(() => sourceWords, () => targetWords));
-  target.addEventListener("keydown", walk(() => targetWords, () => sourceWords));
+  source.addEventListener("keydown", arrowKeys(() => sourceWords, () => targetWords));
+  target.addEventListener("keydown", arrowKeys(() => targetWords, () => sourceWords));
   const watcher = new ResizeObserver(() => {
     positions = null;
     if (selection) highlight(...selection);
@@ -96,15 +96,15 @@ export function sentencePair(listener) {
   return {
     node,
     highlight,
-    /** Show the tokens streamed so far. @param {string[]} words */
-    showTokens(words, lang) {
+    /** Show the tokens streamed so far. @param {string[]} tokens */
+    showTokens(tokens, lang) {
       selection = null;
-      fill(lines);
-      while (target.children.length > words.length) target.lastChild.remove();
-      words.forEach((text, index) => {
+      setChildren(lines);
+      while (target.children.length > tokens.length) target.lastChild.remove();
+      tokens.forEach((text, index) => {
         const existing = target.children[index]?.firstChild;
         if (existing) existing.textContent = text;
-        else target.append(el("span", { class: "pair-word coming", lang }, el("span", { class: "pair-text" }, text)));
+        else target.append(el("span", { class: "pair-word streaming", lang }, el("span", { class: "pair-text" }, text)));
       });
     },
     /** Show the finished translation. */
@@ -115,22 +115,22 @@ export function sentencePair(listener) {
       targetWords = view.rows.map((row, index) => {
         const element = word(row, index, "target", prob(row));
         element.classList.toggle("forced", index < forced);
-        element.setAttribute("aria-label", `${row.text}, ${message("translate_chance", formatNumber(prob(row)))}`);
+        element.setAttribute("aria-label", `${row.text}, ${message("translate_prob", formatNumber(prob(row)))}`);
         return element;
       });
-      node.classList.toggle("long", sourceWords.length > MOST);
-      fill(lines);
-      fill(source, sourceWords);
-      fill(target, targetWords);
+      node.classList.toggle("long", sourceWords.length > MAX_WORDS_WITH_LINES);
+      setChildren(lines);
+      setChildren(source, sourceWords);
+      setChildren(target, targetWords);
     },
     /** Show the source sentence before the translation starts. */
     begin(text, lang) {
       selection = null;
       [sourceWords, targetWords] = [[], []];
-      fill(lines);
-      fill(source, text.split(/\s+/).map((part) => el("span", { class: "pair-word", lang },
+      setChildren(lines);
+      setChildren(source, text.split(/\s+/).map((part) => el("span", { class: "pair-word", lang },
         el("span", { class: "pair-text" }, part))));
-      fill(target);
+      setChildren(target);
     },
     close: () => watcher.disconnect(),
   };

@@ -1,6 +1,6 @@
 /** Side panel: context of the selected word, and its alternatives. */
 
-import { el, fill, text } from "../../dom.js";
+import { el, setChildren, text } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { set } from "../../state.js";
 import { message } from "../../messages.js";
@@ -13,15 +13,15 @@ export function rowPanel(view, trace, row) {
   const unit = view.rows[row];
   return [
     el("div", { class: "side-part" },
-      el("h2", { class: "side-title" }, text(unit.text, unit.lang), unit.under && el("span", { class: "quiet" }, unit.under),
-        el("span", { class: "quiet" }, message("translate_step", row + 1, view.rows.length))),
-      el("h3", {}, message("translate_mixed")),
+      el("h2", { class: "side-title" }, text(unit.text, unit.lang), unit.subtitle && el("span", { class: "muted" }, unit.subtitle),
+        el("span", { class: "muted" }, message("translate_step", row + 1, view.rows.length))),
+      el("h3", {}, message("translate_context")),
       contextBar(view, row),
       view.symbols && el("p", { class: "context-sum" }, ...contextSum(view, row))),
     el("div", { class: "side-part" },
       el("h3", {}, message("alternatives")),
       ...unit.tokens.map((step) => topTokens(trace, step, unit)),
-      el("p", { class: "quiet" }, message("translate_instead"))),
+      el("p", { class: "muted" }, message("translate_alternatives_text"))),
   ];
 }
 
@@ -32,10 +32,10 @@ export function columnPanel(view, column) {
   const best = ranked(weights).slice(0, 6).filter(([, value]) => value >= 0.005);
   return [el("div", { class: "side-part" },
     el("h2", { class: "side-title" }, text(unit.text, unit.lang)),
-    el("h3", {}, message("translate_used")),
-    el("ol", { class: "chances" }, ...best.map(([row, value]) => el("li", { class: "chance" },
+    el("h3", {}, message("translate_attended_by")),
+    el("ol", { class: "top-tokens" }, ...best.map(([row, value]) => el("li", { class: "top-token" },
       text(view.rows[row].text, view.rows[row].lang), bar(value), el("span", { class: "number" }, formatNumber(value))))),
-    el("p", { class: "quiet" }, message("translate_total", formatNumber(weights.reduce((a, b) => a + b, 0), 2))))];
+    el("p", { class: "muted" }, message("translate_total", formatNumber(weights.reduce((a, b) => a + b, 0), 2))))];
 }
 
 /** Stacked bar of the attention weights. */
@@ -62,17 +62,17 @@ function contextSum(view, row) {
   return [el("i", {}, sumSymbol), el("sub", {}, String(row + 1)), " = ", ...parts, ...remainder];
 }
 
-const bar = (value) => el("span", { class: "chance-bar", "aria-hidden": "true" },
+const bar = (value) => el("span", { class: "prob-bar", "aria-hidden": "true" },
   el("span", { style: { width: `${100 * Math.min(value, 1)}%` } }));
 
 /** The most probable tokens of a step; choosing one forces it as a prefix. */
 export function topTokens(trace, step, { lang }, { short = false } = {}) {
   const token = trace.target.tokens[step];
-  return el("ol", { class: short ? "chances short" : "chances" }, ...trace.steps[step].top_tokens.map(([word, prob]) => {
+  return el("ol", { class: short ? "top-tokens short" : "top-tokens" }, ...trace.steps[step].top_tokens.map(([word, prob]) => {
     const generated = word === token.text;
-    const inside = [el("span", { lang, class: "chance-word" }, word), bar(prob), el("span", { class: "number" }, percent(prob))];
-    if (generated || /^<.*>$/.test(word)) return el("li", {}, el("span", { class: `chance${generated ? " own" : ""}` }, ...inside));
-    return el("li", {}, el("button", { type: "button", class: "chance", "aria-label": message("translate_force", word, formatNumber(prob)),
+    const inside = [el("span", { lang, class: "token-text" }, word), bar(prob), el("span", { class: "number" }, percent(prob))];
+    if (generated || /^<.*>$/.test(word)) return el("li", {}, el("span", { class: `top-token${generated ? " generated" : ""}` }, ...inside));
+    return el("li", {}, el("button", { type: "button", class: "top-token", "aria-label": message("translate_force", word, formatNumber(prob)),
       on: { click: () => set({ prefix: prefixWith(trace, step, word), pinned: 0 }) } }, ...inside));
   }));
 }
@@ -95,12 +95,12 @@ export function prefixWith(trace, step, word) {
 }
 
 /** Expandable list of all steps with their five most probable tokens. */
-export function everyStep(trace, view) {
-  const box = el("details", { class: "every" }, el("summary", {}, message("translate_every")));
-  const steps = el("ol", { class: "every-steps", tabindex: 0, role: "region", "aria-label": message("translate_every") });
+export function allSteps(trace, view) {
+  const box = el("details", { class: "all-steps" }, el("summary", {}, message("translate_all_steps")));
+  const steps = el("ol", { class: "all-steps-list", tabindex: 0, role: "region", "aria-label": message("translate_all_steps") });
   box.addEventListener("toggle", () => {
     if (!box.open || steps.children.length) return;
-    fill(steps, view.rows.flatMap((row) => row.tokens.map((index) => el("li", {},
+    setChildren(steps, view.rows.flatMap((row) => row.tokens.map((index) => el("li", {},
       el("b", { lang: row.lang }, trace.target.tokens[index].text), topTokens(trace, index, row, { short: true })))));
   });
   box.append(steps);
