@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from dhyan.cli.evaluate import evaluate
 from dhyan.data.primer import generate_sentences
 from dhyan.errors import UserError
-from dhyan.evaluation.line_order import out_of_order
+from dhyan.run.evaluate import is_out_of_order
 
 COUNT = 60
 app = typer.Typer()
@@ -102,9 +102,9 @@ def test_a_poor_system_in_order_is_not_doubted(lines):
         " ".join(w if chance.random() < 0.3 else chance.choice(every) for w in line.split())
         for line in lines[1]
     ]
-    assert not out_of_order(poor, lines[1])
-    assert not out_of_order(shifted(lines[1][:5]), lines[1][:5]), "too few to tell"
+    assert not is_out_of_order(poor, lines[1])
+    assert not is_out_of_order(shifted(lines[1][:5]), lines[1][:5]), "too few to tell"
 
 
 def test_a_system_without_a_right_word_is_reported(lines):
-    assert out_of_order(["nothing", *[""] * (COUNT - 1)], lines[1])
+    assert is_out_of_order(["nothing", *[""] * (COUNT - 1)], lines[1])

@@ -1,9 +1,20 @@
 """Slices hold every sentence once, and each is scored as a corpus of its own."""
 
 import pytest
+import torch
+from torch.nn.functional import one_hot
 
+from dhyan.batch import Batch, Tokens
 from dhyan.evaluation.metrics import count
-from dhyan.evaluation.slices import by_length, by_rarity, frequencies, slices
+from dhyan.evaluation.slices import (
+    accuracy_by_position,
+    by_length,
+    by_rarity,
+    fifths,
+    frequencies,
+    slices,
+)
+from dhyan.special_tokens import BOS, EOS
 
 REFERENCE = "वह घर जाता है ।"
 
@@ -60,3 +71,20 @@ def test_words_are_counted_without_case_and_punctuation():
 
 def test_two_encodings_of_a_character_are_one_word():
     assert frequencies(["ल\u095cका"], ["लड़का"]) == {"लड़का": 1}
+
+
+def test_fifths_are_fifths_of_the_sentence():
+    assert fifths(torch.tensor([10]), 10).tolist() == [[0, 0, 1, 1, 2, 2, 3, 3, 4, 4]]
+    assert fifths(torch.tensor([5, 2]), 5).tolist() == [[0, 1, 2, 3, 4], [0, 2, 4, 4, 4]]
+
+
+def test_accuracy_counts_real_tokens_without_eos():
+    targets = [[BOS, 5, 6, 7, 8, 9, EOS], [BOS, 5, 6, EOS]]
+    batch = Batch(Tokens.pad([[5, EOS], [6, EOS]]), Tokens.pad(targets))
+    predicted = batch.labels.ids.clone()
+    predicted[0, 4] = 4  # the last word of the first sentence
+    predicted[1, 0] = 4  # the first word of the second
+    predicted[:, -1] = 4  # an end, and padding
+    accuracy = accuracy_by_position([(one_hot(predicted, 12).float(), batch)])
+    assert accuracy.tokens == (2, 1, 2, 1, 1)
+    assert accuracy.shares == (0.5, 1.0, 1.0, 1.0, 0.0)

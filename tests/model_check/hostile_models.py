@@ -18,7 +18,7 @@ from dhyan import atomic_folder
 from dhyan.config import Data, DecodingOptions, RNNEncoder
 from dhyan.config.settings import settings_of
 from dhyan.model_check import parse_saved_recipe
-from dhyan.model_check.weight_shapes import weight_shapes
+from dhyan.model_check.checkpoint_contents import weight_shapes
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES
 from dhyan.text.safe_tokenizer import MAX_BYTES
 from tests.model_check.valid_model import STEP, replace_file, rewrite_manifest

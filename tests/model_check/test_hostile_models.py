@@ -38,7 +38,7 @@ from dhyan.errors import UserError
 from dhyan.model_check import read_model
 if sys.argv[1] == "torch":
     from dhyan.config import load_recipe
-    from dhyan.model_check.weight_shapes import weight_shapes
+    from dhyan.model_check.checkpoint_contents import weight_shapes
     weight_shapes(load_recipe("bahdanau2015-small"), (10, 10))
 
 def peak():

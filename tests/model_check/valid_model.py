@@ -9,7 +9,7 @@ from safetensors.numpy import save
 from dhyan import atomic_folder
 from dhyan.checkpoint import write_checkpoint, write_pointer
 from dhyan.config import dump_recipe, load_recipe
-from dhyan.model_check.weight_shapes import weight_shapes
+from dhyan.model_check.checkpoint_contents import weight_shapes
 from dhyan.text.tokenizer import Tokenizer
 from tests.tiny_models import OFTEN, RECIPES, SIZES
 

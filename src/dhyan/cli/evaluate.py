@@ -162,7 +162,7 @@ def evaluate(
     for line in report.lines():
         print(line, file=sys.stderr)
     for system in from_files.values():
-        if is_out_of_order(system, reference_set):
+        if is_out_of_order(system.texts, reference_set.references):
             print(f"{system.name}: {OUT_OF_ORDER}", file=sys.stderr)
     typer.echo((_results_json if as_json else _results_table)(results, resampling))
 

@@ -21,8 +21,8 @@ from dhyan.data.batches import sorted_batches
 from dhyan.data.encode import encode_validation
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
-from dhyan.evaluation.accuracy_by_position import PARTS, accuracy_by_position
 from dhyan.evaluation.alignment_error_rate import AlignmentScore, alignment_score
+from dhyan.evaluation.slices import PARTS, accuracy_by_position
 from dhyan.insight.word_alignment import DecoderStep, attention_by_layer, pair_weights
 from dhyan.run import load
 from dhyan.run.evaluate import translate_test_set

@@ -9,11 +9,11 @@ from typing import Any
 
 from dhyan.atomic_folder import to_json_bytes
 from dhyan.checkpoint import replace_file
-from dhyan.compare.environment import measurement_environment
 from dhyan.compare.evaluate import read_json
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import EvaluationSet
 from dhyan.run import load, train
+from dhyan.run.environment import measurement_environment
 from dhyan.run.load import choose_device, set_threads
 from dhyan.training.events import Stepped
 

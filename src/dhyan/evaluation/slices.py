@@ -1,15 +1,22 @@
-"""Scores of slices of a test set: by source length, and by the frequency of the rarest word."""
+"""Scores of parts of a test set: by source length, rarest word, and position in the target."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dhyan.batch import Batch
 from dhyan.data.filters import split_words
 from dhyan.evaluation.metrics import Counts, Score, scores_of
+from dhyan.special_tokens import EOS
 from dhyan.text.normalize import normalize
 
 LENGTHS = (1, 6, 11, 16, 21, 31, 41, 51)
 RARITIES = (0, 1, 5, 20, 100)
+PARTS = 5  # of a target sentence
 
 
 @dataclass(frozen=True)
@@ -89,3 +96,38 @@ def frequencies(lines: Iterable[str], sentences: Iterable[str]) -> Counter[str]:
 
 def _words(text: str) -> list[str]:
     return split_words(normalize(text).casefold())
+
+
+@dataclass(frozen=True)
+class PositionAccuracy:
+    """The share of correct tokens in each fifth of the target, and the token counts."""
+
+    shares: tuple[float, ...]
+    tokens: tuple[int, ...]
+
+
+def accuracy_by_position(
+    outputs: Iterable[tuple[Float[Tensor, "B T V"], Batch]],
+) -> PositionAccuracy:
+    """Accuracy over pairs of teacher-forced logits and their batch; EOS does not count.
+
+    The first token is always in the first fifth, and the last in the last fifth of sentences of
+    five tokens or more.
+    """
+    right, total = torch.zeros(PARTS, dtype=torch.long), torch.zeros(PARTS, dtype=torch.long)
+    for logits, batch in outputs:
+        labels = batch.labels
+        mask = labels.mask & (labels.ids != EOS)
+        parts = fifths(mask.sum(dim=1), labels.ids.shape[1])[mask].cpu()
+        correct = (logits.argmax(dim=-1) == labels.ids)[mask].cpu()
+        right += torch.bincount(parts[correct], minlength=PARTS)
+        total += torch.bincount(parts, minlength=PARTS)
+    shares = (right / total.clamp(min=1)).tolist()
+    return PositionAccuracy(tuple(shares), tuple(total.tolist()))
+
+
+def fifths(lengths: Int[Tensor, " B"], positions: int) -> Int[Tensor, "B T"]:
+    """The fifth, from 0, of each position in sentences of these lengths."""
+    indices = torch.arange(positions, device=lengths.device)
+    parts = PARTS * indices // lengths.clamp(min=1).unsqueeze(1)
+    return parts.clamp(max=PARTS - 1)

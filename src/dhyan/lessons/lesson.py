@@ -163,7 +163,7 @@ class Machine:
 
 def this_machine() -> Machine:
     """The machine this runs on."""
-    from dhyan.compare.environment import measurement_environment
+    from dhyan.run.environment import measurement_environment
 
     machine = measurement_environment("cpu")["machine"]
     return Machine(machine["processor"], machine["cores"] or 1, machine["threads"])

@@ -10,14 +10,12 @@ from dhyan.atomic_folder import MANIFEST, DamagedFolder
 from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
 from dhyan.errors import UserError
-from dhyan.model_check.training_state import (
+from dhyan.model_check.checkpoint_contents import (
     MAX_TENSORS_PER_WEIGHT,
-    check_optimizer_state,
-    check_train_state,
-)
-from dhyan.model_check.weight_shapes import (
     check_header,
+    check_optimizer_state,
     check_shapes,
+    check_train_state,
     unknown_attention,
     weight_shapes,
 )

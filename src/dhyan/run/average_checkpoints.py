@@ -22,8 +22,8 @@ from dhyan.checkpoint import (
 from dhyan.config import Recipe, differences
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
+from dhyan.run.environment import versions
 from dhyan.run.load import MODEL_FILES, load_saved_recipe
-from dhyan.run.run_folder import versions
 from dhyan.training.trainer import TrainState
 
 SECTIONS = ("encoder.", "decoder.")

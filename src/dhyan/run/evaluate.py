@@ -1,10 +1,13 @@
 """Evaluate translation systems on a test set: models translate it, files hold translations."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import fsum
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from dhyan.data.filters import split_words
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
 from dhyan.data.read_text import file_error, printable, read_lines
@@ -17,13 +20,15 @@ from dhyan.evaluation.alignment_error_rate import (
     read_gold,
 )
 from dhyan.evaluation.attention_statistics import AttentionStatistics, attention_statistics
-from dhyan.evaluation.line_order import out_of_order
 from dhyan.evaluation.metrics import LOWER_IS_BETTER, NAMES, Counts, count
 from dhyan.evaluation.significance import Resampling, SystemScores, score_system
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
+from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask_pair
 
 Entry = TypeVar("Entry")
+MIN_ORDERED_LINES = 20  # sentences; with fewer, the check of their order is unreliable
+ORDER_MARGIN = 1.2  # aligned lines share at least this many times as many words
 
 
 @dataclass(frozen=True)
@@ -129,9 +134,35 @@ def read_translations(file: Path, reference_set: ReferenceSet) -> SystemOutput:
     return SystemOutput(str(file), reference_set.select_lines(lines, file, "translations"))
 
 
-def is_out_of_order(system: SystemOutput, reference_set: ReferenceSet) -> bool:
-    """Whether the translations match neighbouring references as well as their own."""
-    return out_of_order(system.texts, reference_set.references)
+def is_out_of_order(hypotheses: Sequence[str], references: Sequence[str]) -> bool:
+    """Whether translations share hardly more words with their references than with the next lines.
+
+    Rare words count more: a word of n references counts 1/n.
+    """
+    if len(hypotheses) < MIN_ORDERED_LINES:
+        return False
+    outputs, targets = (
+        [frozenset(split_words(normalize(text))) for text in side]
+        for side in (hypotheses, references)
+    )
+    frequency = Counter(word for target in targets for word in target)
+    aligned, *shifted = (_shared_words(outputs, targets, step, frequency) for step in (0, 1, -1))
+    return aligned <= ORDER_MARGIN * max(shifted)
+
+
+def _shared_words(
+    outputs: Sequence[frozenset[str]],
+    targets: Sequence[frozenset[str]],
+    step: int,
+    frequency: Counter[str],
+) -> float:
+    """Weighted count of words shared with the references `step` lines later, cyclically."""
+    total = len(targets)
+    return fsum(
+        1 / frequency[word]
+        for row, output in enumerate(outputs)
+        for word in output & targets[(row + step) % total]
+    )
 
 
 def translate_test_set(

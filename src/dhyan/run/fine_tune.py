@@ -1,4 +1,4 @@
-"""Fine-tuning: start from a pretrained model, with its vocabularies or others."""
+"""Fine-tuning: start from a pretrained model, or from pretrained word vectors (word2vec, GloVe)."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -7,17 +7,20 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
+from dhyan.config.sections import Decoder, Encoder
 from dhyan.data.corpus import Corpus
 from dhyan.data.permutation import derive_seed
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.load import load_tokenizers, load_weights, weights_of
+from dhyan.special_tokens import NAMES
 from dhyan.text.tokenizer import Tokenizer
+from dhyan.text.word_vectors import read_vectors, vector_width
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +46,45 @@ class PretrainedModel:
         model = read_model(path)
         weights = tensors_from_bytes(model.files["model.safetensors"])
         return cls(path, model.recipe, load_tokenizers(model.files), weights)
+
+
+def read_initial_files(recipe: Recipe) -> PretrainedModel | None:
+    """Read the pretrained model of a new run, or check its word vectors, before any data are read."""
+    if not recipe.training.init_from:
+        _check_vectors("encoder", recipe.encoder)
+        _check_vectors("decoder", recipe.decoder)
+        return None
+    pretrained = PretrainedModel.read(Path(recipe.training.init_from))
+    theirs, ours = _architecture(pretrained.recipe), _architecture(recipe)
+    if theirs != ours:
+        path = pretrained.path
+        raise UserError(
+            f"{path} is {theirs}, the recipe is {ours}: use the recipe it was trained with, "
+            f"dhyan train {path} --init-from {path}"
+        )
+    return pretrained
+
+
+def _architecture(recipe: Recipe) -> str:
+    return f"{recipe.encoder.kind}/{recipe.decoder.kind}"
+
+
+def _check_vectors(side: str, settings: Encoder | Decoder) -> None:
+    """Refuse a file of word vectors that is missing, or not as wide as the embedding."""
+    path = settings.pretrained_embedding
+    if not path:
+        return
+    if not Path(path).is_file():
+        raise UserError(
+            f"{side}.pretrained_embedding: no file {path!r}; name a word2vec or GloVe file"
+        )
+    key = "width" if settings.kind == "transformer" else "embedding_width"
+    file_width, width = vector_width(path), getattr(settings, key)
+    if file_width != width:
+        raise UserError(
+            f"{path}: its vectors are {file_width} wide, the embedding {width}; "
+            f"give --set {side}.{key}={file_width}"
+        )
 
 
 def first_tokenizers(recipe: Recipe, corpus: Corpus) -> Tokenizers:
@@ -155,3 +197,35 @@ def vocabulary_weights(model: Seq2Seq) -> dict[str, str]:
         elif name.rpartition(".")[0] in OUTPUTS:
             weights[name] = "target"
     return weights
+
+
+def load_word_vectors(
+    model: Seq2Seq, *, recipe: Recipe, tokenizers: tuple[Tokenizer, Tokenizer]
+) -> None:
+    """Fill the embeddings for which the recipe names a file, and log how many words it has."""
+    paths = (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
+    embeddings = (model.encoder.token_embedding, model.decoder.token_embedding)
+    for path, embedding, tokenizer in zip(paths, embeddings, tokenizers, strict=True):
+        if path and isinstance(embedding, nn.Embedding):  # one-hot input has none
+            logger.info(fill_rows(embedding, Path(path), tokenizer))
+
+
+@torch.no_grad()
+def fill_rows(embedding: nn.Embedding, path: Path, tokenizer: Tokenizer) -> str:
+    """Give every token that is a word its vector, and return the coverage; others stay random."""
+    plain = {id: tokenizer.plain(id) for id in range(len(NAMES), len(tokenizer))}
+    words = {id: word for id, word in plain.items() if word}
+    vectors = read_vectors(path, set(words.values()))
+    if vectors.width != embedding.embedding_dim:
+        raise UserError(
+            f"{path}: its vectors are {vectors.width} wide, the embedding "
+            f"{embedding.embedding_dim}; let the recipe's embedding be as wide as the vectors"
+        )
+    rows = {word: row for row, word in enumerate(vectors.words)}
+    covered = {id: rows[word] for id, word in words.items() if word in rows}
+    table = torch.from_numpy(vectors.table)
+    if covered:
+        embedding.weight[list(covered)] = table[list(covered.values())].to(embedding.weight)
+    lowered = sum(words[id] in vectors.lowered for id in covered)
+    by_case = f", {lowered:,} of them by lower case" if lowered else ""
+    return f"{path.name}: {len(covered):,} of {len(words):,} words found{by_case}"

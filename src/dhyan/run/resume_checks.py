@@ -9,22 +9,15 @@ import torch
 from dhyan.atomic_folder import DamagedFolder
 from dhyan.checkpoint import read_manifest, steps_in
 from dhyan.config import (
-    BahdanauDecoder,
     DecodingOptions,
-    LuongDecoder,
     Recipe,
-    RNNEncoder,
-    TransformerDecoder,
-    TransformerEncoder,
     differences,
 )
 from dhyan.data.corpus import Corpus
 from dhyan.errors import UserError
 from dhyan.models.build import build_model
-from dhyan.run.deterministic import deterministic_flags
-from dhyan.run.fine_tune import PretrainedModel
+from dhyan.run.environment import deterministic_flags
 from dhyan.run.tensorboard import require_tensorboard
-from dhyan.text.word_vectors import vector_width
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +37,6 @@ MAY_CHANGE = {  # when a run resumes; the data are compared by their fingerprint
 }
 TINY_VOCABULARY = 16
 
-EncoderSettings = RNNEncoder | TransformerEncoder
-DecoderSettings = BahdanauDecoder | LuongDecoder | TransformerDecoder
-
 
 def check_recipe_builds(recipe: Recipe) -> None:
     """Refuse a recipe that contradicts itself; the model is built on the `meta` device."""
@@ -55,45 +45,6 @@ def check_recipe_builds(recipe: Recipe) -> None:
         require_tensorboard()
     with torch.device("meta"):
         build_model(recipe, TINY_VOCABULARY, TINY_VOCABULARY)
-
-
-def read_initial_files(recipe: Recipe) -> PretrainedModel | None:
-    """Read the pretrained model of a new run, or check its word vectors, before any data are read."""
-    if not recipe.training.init_from:
-        _check_vectors("encoder", recipe.encoder)
-        _check_vectors("decoder", recipe.decoder)
-        return None
-    pretrained = PretrainedModel.read(Path(recipe.training.init_from))
-    theirs, ours = (_architecture(which) for which in (pretrained.recipe, recipe))
-    if theirs != ours:
-        path = pretrained.path
-        raise UserError(
-            f"{path} is {theirs}, the recipe is {ours}: use the recipe it was trained with, "
-            f"dhyan train {path} --init-from {path}"
-        )
-    return pretrained
-
-
-def _architecture(recipe: Recipe) -> str:
-    return f"{recipe.encoder.kind}/{recipe.decoder.kind}"
-
-
-def _check_vectors(side: str, settings: EncoderSettings | DecoderSettings) -> None:
-    """Refuse a file of word vectors that is missing, or not as wide as the embedding."""
-    path = settings.pretrained_embedding
-    if not path:
-        return
-    if not Path(path).is_file():
-        raise UserError(
-            f"{side}.pretrained_embedding: no file {path!r}; name a word2vec or GloVe file"
-        )
-    key = "width" if settings.kind == "transformer" else "embedding_width"
-    file_width, width = vector_width(path), getattr(settings, key)
-    if file_width != width:
-        raise UserError(
-            f"{path}: its vectors are {file_width} wide, the embedding {width}; "
-            f"give --set {side}.{key}={file_width}"
-        )
 
 
 def check_same(folder: Path, saved: Recipe, recipe: Recipe, corpus: Corpus) -> None:

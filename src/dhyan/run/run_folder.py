@@ -4,7 +4,6 @@ import errno
 import json
 import logging
 import os
-import platform
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -24,12 +23,11 @@ from dhyan.checkpoint import (
 from dhyan.config import Recipe, dump_recipe
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.run.deterministic import deterministic_flags
+from dhyan.run.environment import deterministic_flags, versions
 from dhyan.run.load import MODEL_FILES, load_weights
 from dhyan.training.events import Event
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.trainer import Trainer, TrainState
-from dhyan.version import __version__
 
 logger = logging.getLogger(__name__)
 
@@ -118,15 +116,6 @@ def restore_from_files(trainer: Trainer, files: Mapping[str, bytes]) -> None:
     load_weights(trainer.model, tensors_from_bytes(files["model.safetensors"]))
     tensors = tensors_from_bytes(files["training.safetensors"])
     restore(trainer, tensors, json.loads(files["training.json"]))
-
-
-def versions() -> dict[str, str]:
-    """Versions of dhyan, torch and Python, for the manifest."""
-    return {
-        "dhyan": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-    }
 
 
 def event_name(event: Event) -> str:

@@ -28,9 +28,14 @@ from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.auto_batch_size import choose_batch_size
 from dhyan.run.build_trainer import make_objective, make_trainer
-from dhyan.run.deterministic import deterministic_algorithms
-from dhyan.run.fine_tune import PretrainedModel, choose_tokenizers, transfer_weights
-from dhyan.run.init_embeddings import load_word_vectors
+from dhyan.run.environment import deterministic_algorithms
+from dhyan.run.fine_tune import (
+    PretrainedModel,
+    choose_tokenizers,
+    load_word_vectors,
+    read_initial_files,
+    transfer_weights,
+)
 from dhyan.run.load import (
     MODEL_FILES,
     choose_device,
@@ -44,7 +49,6 @@ from dhyan.run.resume_checks import (
     check_recipe_builds,
     check_resumable,
     check_same,
-    read_initial_files,
     warn_about_environment,
 )
 from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder

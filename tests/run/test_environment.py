@@ -10,7 +10,7 @@ from benchmarks import bitwise_repeatability as benchmark
 from dhyan.checkpoint import read_manifest
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.deterministic import WORKSPACE, deterministic_algorithms
+from dhyan.run.environment import WORKSPACE, deterministic_algorithms
 from tests.tiny_models import tiny_recipe, write_corpus
 
 

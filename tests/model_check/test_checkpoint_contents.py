@@ -10,11 +10,11 @@ from dhyan.config import load_recipe, shipped_recipes
 from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
-from dhyan.model_check.training_state import check_train_state
-from dhyan.model_check.weight_shapes import (
+from dhyan.model_check.checkpoint_contents import (
     MAX_WIDTH,
     TENSORS_PER_LAYER,
     check_header,
+    check_train_state,
     weight_shapes,
 )
 from dhyan.safe_io.safetensors_header import Header, TensorEntry

@@ -1,0 +1,74 @@
+"""Environment of a run: deterministic algorithms; versions and machine, for the record."""
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dhyan.version import __version__
+
+WORKSPACE = ":4096:8"  # cuBLAS needs this for a fixed order of sums; it is read when CUDA starts
+PACKAGES = ("numpy", "sacrebleu", "tokenizers")
+
+
+@contextmanager
+def deterministic_algorithms(enabled: bool) -> Iterator[None]:
+    """Inside the block PyTorch uses deterministic algorithms only, if `enabled`."""
+    if not enabled:
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled()
+    lenient = torch.is_deterministic_algorithms_warn_only_enabled()
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", WORKSPACE)
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=lenient)
+
+
+def deterministic_flags() -> str:
+    """Which deterministic settings of PyTorch are on; "none" if none is."""
+    flags = {
+        "algorithms": torch.are_deterministic_algorithms_enabled(),
+        "cudnn": torch.backends.cudnn.deterministic,
+    }
+    return " and ".join(name for name, on in flags.items() if on) or "none"
+
+
+def versions() -> dict[str, str]:
+    """Versions of dhyan, torch and Python, for the manifest."""
+    return {
+        "dhyan": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def measurement_environment(device: str) -> dict[str, Any]:
+    """The machine, the threads, the versions and the date."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "device": device,
+            "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else "",
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "system": platform.system(),
+        },
+        "versions": {**versions(), **{name: version(name) for name in PACKAGES}},
+    }
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
