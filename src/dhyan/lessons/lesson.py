@@ -117,7 +117,7 @@ class LessonResult(ABC):
         if (source := self.provenance) is None:
             return page
         line = text(
-            "provenance.kept",
+            "provenance.snapshot",
             date=source.date,
             machine=source.machine,
             commit=source.commit,
@@ -156,9 +156,7 @@ class Machine:
     def describe(self, text: Text) -> str:
         """The machine in words."""
         name = f" ({self.processor})" if self.processor else ""
-        return text(
-            "provenance.machine_cores_them_used", cores=self.cores, name=name, threads=self.threads
-        )
+        return text("provenance.machine", cores=self.cores, name=name, threads=self.threads)
 
 
 def this_machine() -> Machine:

@@ -144,7 +144,7 @@ def test_the_first_state_that_asks_is_the_bridges():
 
 def test_a_models_attention_step_is_rendered():
     look = bahdanau(ENGLISH[0], model=untrained_translator("gru", "bahdanau-additive"), step=2)
-    assert "These weights are those that dhyan.explain shows" in " ".join(look.text().split())
+    assert "These weights are those of dhyan.explain" in " ".join(look.text().split())
     assert "वही हैं" in look.text("hi")
     assert "U h_j (6 of 24)" in look.text()
     assert look.figure(dark=True).axes

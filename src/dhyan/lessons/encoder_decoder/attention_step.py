@@ -66,7 +66,7 @@ FORMULAS = {
 
 
 @dataclass(frozen=True)
-class AttentionStep(LessonResult, title="attention_step.look_trained_model"):
+class AttentionStep(LessonResult, title="attention_step.title"):
     """Attention at step `step` of a translation: query, keys, scores, weights and context.
 
     `projected` (W s + b), `inner` (the tanh) and `energy` (v) are set for an additive score,
@@ -106,13 +106,13 @@ class AttentionStep(LessonResult, title="attention_step.look_trained_model"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """From the query to the context."""
         same, after = self.max_difference <= CLOSE, self.attentional is not None
-        window = text("attention_step.seen") if (self.visibility < 1).any() else ""
+        window = text("attention_step.times_window") if (self.visibility < 1).any() else ""
         formula = (
             f"{FORMULAS[self.score_function].format(s=self.query_name)}, α = softmax(e){window}"
         )
         word = self.target[self.step - 1]
         yield text.paragraph(
-            "attention_step.model_says_step_state",
+            "attention_step.setup",
             word=word,
             after=after,
             formula=formula,
@@ -139,12 +139,12 @@ class AttentionStep(LessonResult, title="attention_step.look_trained_model"):
         yield _column("e_j", self.scores, self.words)
         if (self.visibility < 1).any():
             visibility = self.visibility.unsqueeze(1)
-            yield heatmap(text("attention_step.seen_2"), visibility, self.words)
+            yield heatmap(text("attention_step.window"), visibility, self.words)
         yield heatmap(
             "α_j",
             torch.stack([self.weights, self.explain_weights], dim=1),
             self.words,
-            (text("attention_step.hand"), "dhyan.explain"),
+            (text("attention_step.by_hand"), "dhyan.explain"),
             digits=3,
         )
         yield _first_numbers(text, f"c_{self.step}", self.context)
@@ -157,7 +157,9 @@ def _first_numbers(text: Text, title: str, numbers: Tensor, names: tuple[str, ..
     """The first numbers of a vector, or of each of several."""
     width = numbers.shape[-1]
     note = (
-        text("attention_step.of", few=PREVIEW_WIDTH, width=width) if width > PREVIEW_WIDTH else ""
+        text("attention_step.shown_of_width", few=PREVIEW_WIDTH, width=width)
+        if width > PREVIEW_WIDTH
+        else ""
     )
     return table(title + note, numbers[..., :PREVIEW_WIDTH], names)
 

@@ -101,16 +101,16 @@ class Bottleneck(LessonResult, title="bottleneck.title"):
             Curve(scores.name, scores.bleu, scores.lows, scores.highs, scores.style)
             for scores in self.model_scores
         )
-        yield text.paragraph("bottleneck.without_attention_dashed_decoder")
+        yield text.paragraph("bottleneck.setup")
         yield LineChart(
-            text("bottleneck.bleu_length_source"),
+            text("bottleneck.bleu_by_length"),
             lines,
             self.length_labels,
-            text("bottleneck.words"),
+            text("bottleneck.axis_words"),
             "BLEU",
         )
         yield table(
-            text("bottleneck.kept"),
+            text("bottleneck.retained_bleu"),
             [(scores.short, scores.long, 100 * scores.retained) for scores in self.model_scores],
             names,
             (f"≤ {self.up_to}", f"> {self.over}", "%"),
@@ -121,15 +121,13 @@ class Bottleneck(LessonResult, title="bottleneck.title"):
     def _verdict(self, text: Text) -> str:
         """Whether the claim holds, and whether the sentences were long enough to test it."""
         if self.holds is None:
-            return text("bottleneck.report_models_both_kinds")
+            return text("bottleneck.models_missing")
         without, attentive = (_span(self.retained(attends=side)) for side in (False, True))
-        shares = text("bottleneck.bleu_up_words_models", without=without, attentive=attentive)
-        claim = text(
-            "bottleneck.claim_past_words_bleu", claimed=CLAIMED, stable_percent=100 * STABLE
-        )
+        shares = text("bottleneck.retained_shares", without=without, attentive=attentive)
+        claim = text("bottleneck.claim", claimed=CLAIMED, stable_percent=100 * STABLE)
         if self.over < CLAIMED:
-            return shares + text("bottleneck.report_sentences_long_enough", claim=claim)
-        return shares + text("bottleneck.here", claim=claim)
+            return shares + text("bottleneck.sentences_too_short", claim=claim)
+        return shares + text("bottleneck.claim_verdict", claim=claim)
 
 
 @lesson

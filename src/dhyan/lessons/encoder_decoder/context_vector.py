@@ -56,7 +56,7 @@ class ContextVector(LessonResult, title="context_vector.title"):
         )
         narrow = ("y",) * vocabulary_size + ("s",) * width
         yield text.paragraph(
-            "context_vector.say_i_th_word",
+            "context_vector.definition",
             width=width,
             steps=steps,
             source_length=source_length,
@@ -65,10 +65,12 @@ class ContextVector(LessonResult, title="context_vector.title"):
         yield heatmap("α", self.weights, self.target, self.words, operator="·")
         yield table("h", self.states, self.words, operator="=")
         yield table("c", self.contexts, self.target)
-        yield text.paragraph("context_vector.without_attention_step_told")
-        yield table(text("context_vector.without_c"), self.without, self.target, narrow)
-        yield table(text("context_vector.c"), self.inputs, self.target, narrow + ("c",) * width)
-        yield text.paragraph("context_vector.same_sentence_under_self")
+        yield text.paragraph("context_vector.decoder_inputs")
+        yield table(text("context_vector.without_context"), self.without, self.target, narrow)
+        yield table(
+            text("context_vector.with_context"), self.inputs, self.target, narrow + ("c",) * width
+        )
+        yield text.paragraph("context_vector.self_attention")
         yield heatmap("softmax(h hᵀ)", self.self_weights, self.words, self.words, operator="→")
         yield table("softmax(h hᵀ) h", self.self_contexts, self.words)
 

@@ -35,12 +35,14 @@ class BagOfWords(LessonResult, title="bag_of_words.title"):
             table(f"{name}: one-hot", vectors, words, vocabulary)
             for name, words, vectors in zip(rows, self.texts, self.one_hot, strict=True)
         )
-        yield text.paragraph("bag_of_words.hot_gives_word_place")
+        yield text.paragraph("bag_of_words.definition")
         yield from hot
         yield table(text("bag_of_words.counts"), self.counts, rows, vocabulary)
         yield table(text("bag_of_words.presence"), self.presence, rows, vocabulary)
-        yield text.paragraph("bag_of_words.tf_idf_multiplies_count", n=n)
-        yield table(text("bag_of_words.rarity"), self.rarity, (), vocabulary, digits=3)
+        yield text.paragraph("bag_of_words.tf_idf", n=n)
+        yield table(
+            text("bag_of_words.inverse_document_frequency"), self.rarity, (), vocabulary, digits=3
+        )
         yield heatmap("TF-IDF", self.tf_idf, rows, vocabulary, digits=3)
 
 

@@ -105,12 +105,12 @@ def between_senses(
 def senses_verdict(measured: BetweenSenses, text: Text) -> str:
     """Verdict from the cosines; the position alone is not enough: a word far from both is half way."""
     if not measured.separated:
-        return text("static_vectors.but_words_form_two")
+        return text("static_vectors.no_two_groups")
     (near, too), (far, away) = measured.cosines.tolist(), measured.cross.tolist()
-    numbers = text("static_vectors.against_against", near=near, far=far, too=too, away=away)
+    numbers = text("static_vectors.cosine_comparison", near=near, far=far, too=too, away=away)
     if measured.in_between:
-        return text("static_vectors.nearer_group_other_group", numbers=numbers)
-    return text("static_vectors.clearly_nearer_group_other", numbers=numbers)
+        return text("static_vectors.between_senses", numbers=numbers)
+    return text("static_vectors.not_between_senses", numbers=numbers)
 
 
 BY_HAND, BY_RULE, BY_READER = "hand", "rule", ""
@@ -213,7 +213,7 @@ class ToyWord:
         """The words of the sentence that are left out, if any are."""
         left = [word for word in words_in(self.sentence) if word not in self.around.words]
         words = ", ".join(dict.fromkeys(left))
-        return text("static_vectors.left_out_having_numbers", words=words) if left else ""
+        return text("static_vectors.words_without_vectors", words=words) if left else ""
 
 
 @dataclass(frozen=True)
@@ -237,20 +237,20 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
 
     def _toy(self, text: Text) -> Iterator[Block]:
         toy = self.toy
-        aspects = (text("static_vectors.taste"), text("static_vectors.technology"))
+        aspects = (text("static_vectors.sense_taste"), text("static_vectors.sense_technology"))
         numbers = ", ".join(f"{value:.2f}" for value in toy.context)
         average = (
-            text("static_vectors.points_mean")
+            text("static_vectors.same_direction")
             if toy.cosine > 0.99
-            else text("static_vectors.points_elsewhere_mean")
+            else text("static_vectors.other_direction")
         )
         toward = (
-            text("static_vectors.technology")
+            text("static_vectors.sense_technology")
             if toy.context_share > toy.static_share
-            else text("static_vectors.taste")
+            else text("static_vectors.sense_taste")
         )
         yield text.paragraph(
-            "static_vectors.static_vector_same_sentence",
+            "static_vectors.static_vector",
             word=toy.word,
             uses_count=len(toy.uses),
             average=average,
@@ -258,9 +258,9 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
         )
         yield table(text("static_vectors.uses"), toy.uses, (), aspects, operator="→")
         yield table(text("static_vectors.mean"), toy.mean, (), aspects)
-        yield table(text("static_vectors.static"), toy.static, (toy.word,), aspects)
+        yield table(text("static_vectors.static_vector_title"), toy.static, (toy.word,), aspects)
         yield text.paragraph(
-            "static_vectors.mixed_words_around_softmax",
+            "static_vectors.contextual_vector",
             sentence=toy.sentence,
             numbers=numbers,
             toward=toward,
@@ -275,24 +275,24 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
             operator="·",
         )
         yield table(
-            text("static_vectors.words_around"), toy.around.embeddings, (), aspects, operator="→"
+            text("static_vectors.context_words"), toy.around.embeddings, (), aspects, operator="→"
         )
-        yield table(text("static_vectors.context"), toy.context, (toy.word,), aspects)
+        yield table(text("static_vectors.vector_in_context"), toy.context, (toy.word,), aspects)
 
     def _measured(self, text: Text) -> Iterator[Block]:
         measured = self.measured
         groups = (f"{measured.first[0]} …", f"{measured.second[0]} …")
         origin = (
-            text("static_vectors.from")
+            text("static_vectors.origin_file")
             if self.source
-            else text("static_vectors.learned_made_up_sentences")
+            else text("static_vectors.origin_primer")
         )
-        names = (measured.word, *groups, text("static_vectors.words"))
+        names = (measured.word, *groups, text("static_vectors.all_words"))
         rows = torch.cat(
             (measured.cosines.unsqueeze(0), measured.groups, measured.every.unsqueeze(0))
         )
         yield text.paragraph(
-            "static_vectors.vectors_way_mean_words",
+            "static_vectors.position_between_senses",
             word=measured.word,
             origin=origin,
             first_count=len(measured.first),
@@ -302,11 +302,9 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
             position=measured.position,
         )
         yield Paragraph(self._choice(text))
-        yield table(text("static_vectors.cosine_mean"), rows, names, groups)
+        yield table(text("static_vectors.cosine_with_group_mean"), rows, names, groups)
         yield ScatterPlot(
-            text(
-                "static_vectors.cosines_across_up", first_groups=groups[0], second_groups=groups[1]
-            ),
+            text("static_vectors.cosine_axes", first_groups=groups[0], second_groups=groups[1]),
             tuple(
                 Point(name, x, y, faint=index == 3, group=index)
                 for index, (name, (x, y)) in enumerate(zip(names, rows.tolist(), strict=True))
@@ -316,23 +314,23 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
 
     def _choice(self, text: Text) -> str:
         """How the words of both senses were chosen, and the verdict."""
-        rule = text("static_vectors.nouns_come_most_often")
+        rule = text("static_vectors.selection_rule")
         verdict = senses_verdict(self.measured, text)
         if not self.chosen:
             return verdict
         if self.chosen == BY_RULE:
-            return text("static_vectors.words_2", rule=rule, verdict=verdict)
+            return text("static_vectors.chosen_by_rule", rule=rule, verdict=verdict)
         if (ruled := self.ruled) is None:
-            return text("static_vectors.words_chosen_hand", verdict=verdict)
+            return text("static_vectors.chosen_by_hand", verdict=verdict)
         words = "; ".join(", ".join(group) for group in (ruled.first, ruled.second))
         near, every = (
             " / ".join(f"{cosine:.2f}" for cosine in cosines)
             for cosines in (ruled.cosines, ruled.every)
         )
-        none = text("static_vectors.form_two_groups")
+        none = text("static_vectors.groups_not_separated")
         follows = senses_verdict(ruled, text) if ruled.separated else none
         return text(
-            "static_vectors.words_chosen_hand_after",
+            "static_vectors.chosen_by_hand_and_by_rule",
             rule=rule,
             words=words,
             near=near,

@@ -49,35 +49,36 @@ class WordEmbeddings(LessonResult, title="word_embeddings.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """Neighbours and the analogy, then all cosines."""
         a, b, c = self.analogy
-        yield text.paragraph("word_embeddings.words_numbers_number_name", origin=self._origin(text))
+        yield text.paragraph("word_embeddings.setup", origin=self._origin(text))
         for word, neighbours in zip(self.words, self.near, strict=True):
             yield _neighbour_table(word, neighbours)
         yield _neighbour_table(f"{a} − {b} + {c}", self.answers)
         yield Paragraph(f"{self._domain_verdict(text)} {self._answer(text)}".strip())
         yield table(
-            text("word_embeddings.cosines"), self.cosines, self.compared_words, self.compared_words
+            text("word_embeddings.cosine_similarities"),
+            self.cosines,
+            self.compared_words,
+            self.compared_words,
         )
 
     def _answer(self, text: Text) -> str:
         (a, b, c), (word, cosine) = self.analogy, self.answers[0]
-        return text(
-            "word_embeddings.nearest_among_other_words", a=a, b=b, c=c, word=word, cosine=cosine
-        )
+        return text("word_embeddings.analogy_answer", a=a, b=b, c=c, word=word, cosine=cosine)
 
     def _origin(self, text: Text) -> str:
         if self.source:
-            return text("word_embeddings.from")
-        return text("word_embeddings.learned_made_up_sentences")
+            return text("word_embeddings.origin_file")
+        return text("word_embeddings.origin_primer")
 
     def _domain_verdict(self, text: Text) -> str:
         if not self.nouns:
             return ""
         verdict = (
-            text("word_embeddings.similar_words_lie_together")
+            text("word_embeddings.domains_cluster")
             if self.same_domain > 2 * self.same_domain_by_chance
-            else text("word_embeddings.shows_little")
+            else text("word_embeddings.domains_do_not_cluster")
         )
-        return text("word_embeddings.nouns_nearest_noun_own", verdict=verdict)
+        return text("word_embeddings.same_domain_share", verdict=verdict)
 
 
 @lesson
