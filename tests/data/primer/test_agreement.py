@@ -1,4 +1,4 @@
-"""What agrees in a hundred thousand sentences of the primer, read again from their words."""
+"""Agreement in a hundred thousand sentences of the primer, parsed from their words."""
 
 import re
 from collections import Counter
@@ -11,20 +11,19 @@ import pytest
 from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.templates import templates
-from tests.data.primer.reading import disagreements
-from tests.data.primer.tables import GOING, PAST, PRESENT
+from tests.data.primer.agreement_checks import disagreements
+from tests.data.primer.agreement_tables import PAST, PRESENT, PROGRESSIVE
 
 SEEDS, EACH = (1, 2, 3, 4), 25_000  # of the soak; else the first seed alone
-# What at least is looked at in all of these, of each that agrees; fewer would mean that it is no
-# longer read.
-LOOKED_AT = {
+# The least number of checks in all of these; fewer would mean that the parser misses them.
+MIN_CHECKED = {
     "adjectives": 15_000,  # in gender, number and case with their noun
-    "agents": 50_000,  # ने, where something was done by someone
-    "doers": 100_000,  # bare or with को, as the verb asks
+    "agents": 50_000,  # ने with an ergative verb
+    "doers": 100_000,  # unmarked or with को, as the verb requires
     "helpers": 150_000,  # a stem before रहा, a verb in -ता before है
     "holders": 6_000,  # के पास and को
     "how many": 200,
-    "links": 800_000,  # to what the lexicon says
+    "links": 800_000,  # to a translation in the lexicon
     "markers": 30_000,  # of objects
     "oblique": 200_000,  # before a postposition, and nowhere else
     "own": 12_000,  # अपना
@@ -37,33 +36,33 @@ LOOKED_AT = {
     "verbs": 150_000,  # with a bare subject, else a bare object, else nothing
     "ने": 50_000,
 }
-# Words that may go without a sure link: articles and auxiliaries, markers, and the words that take
-# up again in Hindi what English says once (जो … वह, जब … तब).
+# Words that need no sure link: articles, auxiliaries, case markers, and Hindi correlatives
+# (जो … वह, जब … तब).
 UNLINKED = (
     frozenset("the to there he she will used do does did am is are was were has have had".split()),
     frozenset(
         "ने को से का के की में पर पास तब तो फिर भी क्या नहीं हुए वह वे उस उन उसने उसे उन्होंने उन्हें".split()
     )
-    | PRESENT.keys() | PAST.keys() | GOING.keys(),
+    | PRESENT.keys() | PAST.keys() | PROGRESSIVE.keys(),
 )  # fmt: skip
 
 
 @dataclass
 class Survey:
-    """What was found in all sentences; a sentence is kept where it does not hold."""
+    """Counts of all checks, and the sentences that fail one."""
 
-    seen: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     wrong: dict[str, list[str]] = field(default_factory=dict)
-    meant: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    by_hand: int = 0
+    translations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    template_sentences: int = 0
     sentences: int = 0
 
-    def note(self, what: str, twin: SentencePair, why: str = "") -> None:
-        """Keep a sentence for what is wrong in it."""
-        self.wrong.setdefault(what, []).append(f"{twin.english} {twin.hindi} {why}")
+    def record(self, what: str, pair: SentencePair, why: str = "") -> None:
+        """Record a sentence that fails a check."""
+        self.wrong.setdefault(what, []).append(f"{pair.english} {pair.hindi} {why}")
 
 
-def _pattern(text: str) -> str:
+def _template_pattern(text: str) -> str:
     """The English side of a template, with anything in its slots."""
     words = [
         "[a-z]+" if word[0] == "<" else "[A-Za-z' -]+" if word[0] == "{" else re.escape(plain)
@@ -73,72 +72,81 @@ def _pattern(text: str) -> str:
     return re.sub(r" (\\[.?]|[,!])", r"\1", " ".join(words))
 
 
-BY_HAND = re.compile("|".join(_pattern(one.english) for one in templates()), re.IGNORECASE)
+TEMPLATE_SENTENCES = re.compile(
+    "|".join(_template_pattern(template.english) for template in templates()), re.IGNORECASE
+)
 
 
-def _after() -> dict[str, frozenset[str]]:
-    """What may follow रहा, रहे, रही, and a verb in -ता, -ते, -ती."""
-    said = ("हूँ है था", "हो हैं थे", "हूँ हो है हैं थी थीं")
-    after = {word: frozenset(words.split()) for word, words in zip(GOING, said, strict=True)}
+def _auxiliaries_after() -> dict[str, frozenset[str]]:
+    """The auxiliaries that may follow रहा, रहे, रही, and a verb in -ता, -ते, -ती."""
+    auxiliaries = ("हूँ है था", "हो हैं थे", "हूँ हो है हैं थी थीं")
+    after = {
+        word: frozenset(words.split()) for word, words in zip(PROGRESSIVE, auxiliaries, strict=True)
+    }
     lexicon = read_lexicon()
-    nouns = {form[-1] for listed in lexicon.nouns.values() for one in listed for form in one.hindi}
+    nouns = {
+        form[-1] for listed in lexicon.nouns.values() for noun in listed for form in noun.hindi
+    }
     for verb in (*lexicon.verbs, *lexicon.speech):
-        for form, word in zip(verb.hindi.habitual[:3], tuple(GOING), strict=True):
+        for form, word in zip(verb.hindi.habitual[:3], tuple(PROGRESSIVE), strict=True):
             if form not in nouns:
                 after[form] = after[word] | ({"हुए"} if word == "रहे" else set())
     return after
 
 
-AFTER = _after()
+AUXILIARIES_AFTER = _auxiliaries_after()
 
 
-def _helped(words: Iterable[str]) -> bool:
-    return all(one not in AFTER or other in AFTER[one] for one, other in pairwise(words))
+def _auxiliaries_fit(words: Iterable[str]) -> bool:
+    return all(
+        first not in AUXILIARIES_AFTER or second in AUXILIARIES_AFTER[first]
+        for first, second in pairwise(words)
+    )
 
 
-def _surveyed(twins: Iterable[SentencePair]) -> Survey:
-    found = Survey()
-    for twin in twins:
-        wrong = [*disagreements(twin, found.seen), *_unlinked(twin)]
-        if wrong and BY_HAND.fullmatch(twin.english):
-            found.by_hand += 1
+def _make_survey(pairs: Iterable[SentencePair]) -> Survey:
+    survey = Survey()
+    for pair in pairs:
+        wrong = [*disagreements(pair, survey.counts), *_unlinked(pair)]
+        if wrong and TEMPLATE_SENTENCES.fullmatch(pair.english):
+            survey.template_sentences += 1
         else:
             for what, why in wrong:
-                found.note(what, twin, why)
-        others = (re.sub("[,।?!]", " \\g<0>", one).split() for one in twin.others)
-        if not all(map(_helped, ([word[0] for word in twin.words[1]], *others))):
-            found.note("following", twin)
-        meant = (twin.hindi, *twin.others)
-        if found.meant.setdefault(twin.english, meant) != meant:
-            found.note("meanings", twin)
-    return found
+                survey.record(what, pair, why)
+        others = (re.sub("[,।?!]", " \\g<0>", translation).split() for translation in pair.others)
+        if not all(map(_auxiliaries_fit, ([word[0] for word in pair.words[1]], *others))):
+            survey.record("following", pair)
+        translations = (pair.hindi, *pair.others)
+        if survey.translations.setdefault(pair.english, translations) != translations:
+            survey.record("meanings", pair)
+    return survey
 
 
-def _unlinked(twin: SentencePair) -> Iterable[tuple[str, str]]:
+def _unlinked(pair: SentencePair) -> Iterable[tuple[str, str]]:
     """Words that have no sure link and should."""
     for side, may in enumerate(UNLINKED):
-        linked = {link[side] for link in twin.sure}
-        words = [word for word, idea, _ in twin.words[side] if idea >= 0]
-        for place, word in enumerate(words):
-            if place not in linked and word not in may:
+        linked = {link[side] for link in pair.sure}
+        words = [word for word, node, _ in pair.words[side] if node >= 0]
+        for position, word in enumerate(words):
+            if position not in linked and word not in may:
                 yield "unlinked", word
 
 
 @pytest.fixture(scope="module", params=[1, pytest.param(len(SEEDS), marks=pytest.mark.soak)])
 def survey(request: pytest.FixtureRequest) -> Survey:
     seeds = SEEDS[: request.param]
-    found = _surveyed(
-        chain(*(islice(generate_sentences("train", seed=one), EACH) for one in seeds))
+    survey_result = _make_survey(
+        chain(*(islice(generate_sentences("train", seed=seed), EACH) for seed in seeds))
     )
-    return replace(found, sentences=EACH * len(seeds))
+    return replace(survey_result, sentences=EACH * len(seeds))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [*LOOKED_AT, "following", "unlinked"])
+@pytest.mark.parametrize("what", [*MIN_CHECKED, "following", "unlinked"])
 def test_all_of_these_agree(what: str, survey: Survey) -> None:
     assert survey.wrong.get(what, [])[:5] == []
     share = survey.sentences / (EACH * len(SEEDS))
-    assert survey.seen[what] >= 0.9 * share * LOOKED_AT.get(what, 0)
+    assert survey.counts[what] >= 0.9 * share * MIN_CHECKED.get(what, 0)
 
 
 # Of these 100,000, 96,116 English sentences differ and 95,930 Hindi ones; short ones come again. No
@@ -153,16 +161,16 @@ def test_no_english_sentence_has_two_translations(survey: Survey) -> None:
 
 @pytest.mark.slow
 def test_nearly_all_sentences_are_distinct(survey: Survey) -> None:
-    assert len(survey.meant) > 0.95 * survey.sentences
+    assert len(survey.translations) > 0.95 * survey.sentences
 
 
 @pytest.mark.slow
 def test_only_template_sentences_are_not_parsed(survey: Survey) -> None:
-    assert survey.by_hand < 0.06 * survey.sentences
+    assert survey.template_sentences < 0.06 * survey.sentences
 
 
-# One word wrong, and what finds it.
-SLIPS = (
+# A right word and a wrong one.
+SUBSTITUTIONS = (
     ("है", "हैं"), ("हैं", "है"), ("रहा", "रहे"), ("था", "थे"), ("ने", "को"), ("को", "ने"), ("का", "की"),
     ("की", "का"), ("उस", "वह"), ("इस", "यह"), ("बड़ा", "बड़े"), ("लड़के", "लड़का"), ("में", "से"),
     ("कि", "जो"),
@@ -170,23 +178,25 @@ SLIPS = (
 
 
 @pytest.fixture(scope="module")
-def made() -> list[SentencePair]:
-    twins = islice(generate_sentences("train", seed=9), 1500)
-    return [twin for twin in twins if not BY_HAND.fullmatch(twin.english)]
+def parsed_pairs() -> list[SentencePair]:
+    pairs = islice(generate_sentences("train", seed=9), 1500)
+    return [pair for pair in pairs if not TEMPLATE_SENTENCES.fullmatch(pair.english)]
 
 
-@pytest.mark.parametrize(("right", "wrong"), SLIPS)
-def test_a_wrong_word_is_detected(right: str, wrong: str, made: list[SentencePair]) -> None:
-    slips = [slip for twin in made for slip in _slipped(twin, right, wrong)]
-    assert len(slips) > 5
-    for slip in slips:
-        assert disagreements(slip, Counter()), slip.hindi
+@pytest.mark.parametrize(("right", "wrong"), SUBSTITUTIONS)
+def test_a_wrong_word_is_detected(right: str, wrong: str, parsed_pairs: list[SentencePair]) -> None:
+    wrong_pairs = [
+        wrong_pair for pair in parsed_pairs for wrong_pair in _with_error(pair, right, wrong)
+    ]
+    assert len(wrong_pairs) > 5
+    for wrong_pair in wrong_pairs:
+        assert disagreements(wrong_pair, Counter()), wrong_pair.hindi
 
 
-def _slipped(twin: SentencePair, right: str, wrong: str) -> Iterable[SentencePair]:
-    """The sentence with one of its words wrong, once for each time that it has the word."""
-    english, hindi = twin.words
-    for place, (word, idea, named) in enumerate(hindi):
+def _with_error(pair: SentencePair, right: str, wrong: str) -> Iterable[SentencePair]:
+    """The sentence with one word replaced, for each occurrence of the word."""
+    english, hindi = pair.words
+    for position, (word, node, is_content) in enumerate(hindi):
         if word == right:
-            slip = (*hindi[:place], (wrong, idea, named), *hindi[place + 1 :])
-            yield replace(twin, words=(english, slip))
+            words = (*hindi[:position], (wrong, node, is_content), *hindi[position + 1 :])
+            yield replace(pair, words=(english, words))

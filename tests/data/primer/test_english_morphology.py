@@ -60,16 +60,16 @@ def test_a_regular_verb_is_spelled_right(word, forms):
         ("be", "being"), ("tie", "tying"), ("eat", "eating"), ("write", "writing"),
     ],
 )  # fmt: skip
-def test_what_is_going_on_is_spelled_right(word, ing):
+def test_the_ing_form_is_spelled_right(word, ing):
     assert verb_forms(word).ing == (ing,)
 
 
-def test_third_persons_of_their_own():
+def test_be_and_have_have_irregular_third_persons():
     words = ("go", "do", "have", "be")
     assert [verb_forms(word).third for word in words] == [("goes",), ("does",), ("has",), ("is",)]
 
 
-def test_a_participle_not_given_is_like_the_past():
+def test_a_missing_participle_equals_the_past():
     assert verb_forms("buy", "bought").participle == ("bought",)
     eat = verb_forms("eat", "ate", "eaten")
     assert (eat.past, eat.participle) == (("ate",), ("eaten",))

@@ -1,4 +1,4 @@
-"""What holds of every sentence of the primer, and of its splits."""
+"""Properties of every primer sentence, and of the splits."""
 
 from functools import cache
 from itertools import islice, pairwise
@@ -30,69 +30,71 @@ TESTS = [split for split in SPLITS if split != "train"]
 
 
 @cache
-def some(
-    split: str, count: int = 400, seed: int = 1, longest: int = 60
+def sample(
+    split: str, count: int = 400, seed: int = 1, max_words: int = 60
 ) -> tuple[SentencePair, ...]:
-    return tuple(islice(generate_sentences(split, seed=seed, max_words=longest), count))
+    return tuple(islice(generate_sentences(split, seed=seed, max_words=max_words), count))
 
 
 @pytest.fixture(scope="module")
-def twins() -> tuple[SentencePair, ...]:
-    return some("train", 3000)
+def pairs() -> tuple[SentencePair, ...]:
+    return sample("train", 3000)
 
 
-def test_a_sentence_follows_from_seed_and_index(twins: tuple[SentencePair, ...]) -> None:
+def test_a_sentence_follows_from_seed_and_index(pairs: tuple[SentencePair, ...]) -> None:
     again = [generate_sentence("train", 1, index) for index in (7, 3, 20)]
-    assert again == [twins[7], twins[3], twins[20]]
-    assert some("train", 20, seed=2) != twins[:20]
+    assert again == [pairs[7], pairs[3], pairs[20]]
+    assert sample("train", 20, seed=2) != pairs[:20]
 
 
-def test_no_english_sentence_has_two_translations(twins: tuple[SentencePair, ...]) -> None:
-    said: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for twin in twins:
-        meant = (twin.hindi, twin.others)
-        assert said.setdefault(twin.english, meant) == meant, twin.english
-        assert twin.hindi not in twin.others
+def test_no_english_sentence_has_two_translations(pairs: tuple[SentencePair, ...]) -> None:
+    translations: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for pair in pairs:
+        translation = (pair.hindi, pair.others)
+        assert translations.setdefault(pair.english, translation) == translation, pair.english
+        assert pair.hindi not in pair.others
 
 
-def test_links_join_words_that_are_there(twins: tuple[SentencePair, ...]) -> None:
-    for twin in twins:
-        english, hindi = twin.english.split(), twin.hindi.split()
-        assert twin.sure
-        assert twin.sure <= twin.possible
-        assert all(one < len(english) and other < len(hindi) for one, other in twin.possible)
-        written = [link.replace("?", "-").split("-") for link in twin.links.split()]
-        assert {(int(one), int(other)) for one, other in written} == twin.possible
+def test_links_are_within_the_sentences(pairs: tuple[SentencePair, ...]) -> None:
+    for pair in pairs:
+        english, hindi = pair.english.split(), pair.hindi.split()
+        assert pair.sure
+        assert pair.sure <= pair.possible
+        assert all(
+            source < len(english) and target < len(hindi) for source, target in pair.possible
+        )
+        links = [link.replace("?", "-").split("-") for link in pair.links.split()]
+        assert {(int(source), int(target)) for source, target in links} == pair.possible
 
 
-def test_every_name_is_linked_to_itself(twins: tuple[SentencePair, ...]) -> None:
+def test_every_name_is_linked_to_its_translation(pairs: tuple[SentencePair, ...]) -> None:
     names = {name.english: name.hindi for name in read_lexicon().names}
-    for twin in twins:
-        hindi = [word.strip(',।?!"') for word in twin.hindi.split()]
-        for place, word in enumerate(twin.english.split()):
+    for pair in pairs:
+        hindi = [word.strip(',।?!"') for word in pair.hindi.split()]
+        for position, word in enumerate(pair.english.split()):
             name = names.get(word.strip(',.?!"').removesuffix("'s"))
-            linked = [hindi[other] for one, other in twin.sure if one == place]
-            assert name is None or name in linked, twin.english
+            linked = [hindi[target] for source, target in pair.sure if source == position]
+            assert name is None or name in linked, pair.english
 
 
-def test_heads_form_one_tree_on_each_side(twins: tuple[SentencePair, ...]) -> None:
-    for twin in twins:
-        for side, text in enumerate((twin.english, twin.hindi)):
-            heads = twin.heads(side)
+def test_heads_form_one_tree_on_each_side(pairs: tuple[SentencePair, ...]) -> None:
+    for pair in pairs:
+        for side, text in enumerate((pair.english, pair.hindi)):
+            heads = pair.heads(side)
             assert len(heads) == len(text.split())
             assert heads.count(ROOT) == 1, text
-            assert all(_reaches_the_root(place, heads) for place in range(len(heads))), text
+            assert all(_reaches_the_root(position, heads) for position in range(len(heads))), text
 
 
-def _reaches_the_root(place: int, heads: tuple[int, ...]) -> bool:
+def _reaches_the_root(position: int, heads: tuple[int, ...]) -> bool:
     for _ in heads:
-        if place == ROOT:
+        if position == ROOT:
             return True
-        place = heads[place]
-    return place == ROOT
+        position = heads[position]
+    return position == ROOT
 
 
-def test_what_stands_before_a_marker_is_oblique(twins: tuple[SentencePair, ...]) -> None:
+def test_nouns_before_a_postposition_are_oblique(pairs: tuple[SentencePair, ...]) -> None:
     """No noun in -ā that inflects is left in the direct case before a postposition."""
     direct = {
         noun.hindi[0][-1]
@@ -102,34 +104,34 @@ def test_what_stands_before_a_marker_is_oblique(twins: tuple[SentencePair, ...])
     }
     others = {form[-1] for ns in read_lexicon().nouns.values() for n in ns for form in n.hindi[1:]}
     wrong = direct - others
-    for twin in twins:
-        for one, other in pairwise(twin.hindi.split()):
-            assert not (one in wrong and other.strip(",।?") in OBLIQUE_BEFORE), twin.hindi
+    for pair in pairs:
+        for word, following in pairwise(pair.hindi.split()):
+            assert not (word in wrong and following.strip(",।?") in OBLIQUE_BEFORE), pair.hindi
 
 
-def test_a_sentence_ends_in_the_punctuation_of_its_type(twins: tuple[SentencePair, ...]) -> None:
+def test_a_sentence_ends_in_the_punctuation_of_its_type(pairs: tuple[SentencePair, ...]) -> None:
     ends = {".": "।", "?": "?", "!": "!"}
-    for twin in twins:
-        assert ends[twin.english.rstrip('"')[-1]] == twin.hindi.rstrip('"')[-1]
-        assert twin.english[0].isupper()
+    for pair in pairs:
+        assert ends[pair.english.rstrip('"')[-1]] == pair.hindi.rstrip('"')[-1]
+        assert pair.english[0].isupper()
 
 
-def test_lengths_range_from_two_words_to_sixty(twins: tuple[SentencePair, ...]) -> None:
-    lengths = {len(twin.english.split()) for twin in twins}
+def test_lengths_range_from_two_words_to_sixty(pairs: tuple[SentencePair, ...]) -> None:
+    lengths = {len(pair.english.split()) for pair in pairs}
     assert min(lengths) <= 3
     assert max(lengths) >= 55
-    short = some("train", 300, longest=12)
-    assert max(len(twin.english.split()) for twin in short) <= 12
+    short = sample("train", 300, max_words=12)
+    assert max(len(pair.english.split()) for pair in short) <= 12
 
 
 @pytest.mark.parametrize("split", TESTS)
 def test_no_test_shares_a_sentence_with_training(
-    split: str, twins: tuple[SentencePair, ...]
+    split: str, pairs: tuple[SentencePair, ...]
 ) -> None:
-    tested = some(split, 150)
+    tested = sample(split, 150)
     for side in ("english", "hindi"):
-        trained = {getattr(twin, side) for seed in (1, 2) for twin in some("train", 3000, seed)}
-        assert trained.isdisjoint(getattr(twin, side) for twin in tested)
+        trained = {getattr(pair, side) for seed in (1, 2) for pair in sample("train", 3000, seed)}
+        assert trained.isdisjoint(getattr(pair, side) for pair in tested)
 
 
 def test_held_out_contexts_do_not_occur_in_training() -> None:
@@ -137,12 +139,12 @@ def test_held_out_contexts_do_not_occur_in_training() -> None:
     trained = [disambiguated_sentence(SentenceBuilder(seed)) for seed in range(12_000)]
     tested = [disambiguated_sentence(SentenceBuilder(seed, held_out=True)) for seed in range(3000)]
     for side in ("english", "hindi"):
-        known = {getattr(twin, side) for twin in trained}
-        assert known.isdisjoint(getattr(twin, side) for twin in tested)
+        sentences = {getattr(pair, side) for pair in trained}
+        assert sentences.isdisjoint(getattr(pair, side) for pair in tested)
 
 
 def test_unseen_pairs_are_not_in_training_but_their_words_are(
-    twins: tuple[SentencePair, ...],
+    pairs: tuple[SentencePair, ...],
 ) -> None:
     lexicon = read_lexicon()
     held = {
@@ -150,45 +152,49 @@ def test_unseen_pairs_are_not_in_training_but_their_words_are(
         for verb in lexicon.verbs
         for noun in held_out_objects(verb)
     } | {
-        (one.english, noun.english)
+        (adjective.english, noun.english)
         for nouns in lexicon.nouns.values()
         for noun in nouns
-        for one in held_out_adjectives(noun)
+        for adjective in held_out_adjectives(noun)
     }
     assert len(held) > 200
     trained = {
-        word for seed in range(8) for twin in some("train", 3000, seed) for word in _words(twin)
+        word for seed in range(8) for pair in sample("train", 3000, seed) for word in _words(pair)
     }
-    missing = [word for twin in some("unseen", 200) for word in _words(twin) if word not in trained]
+    missing = [
+        word for pair in sample("unseen", 200) for word in _words(pair) if word not in trained
+    ]
     assert len(missing) < 5  # of words; a form may be rare
 
 
-def _words(twin: SentencePair) -> list[str]:
-    return [word.strip(',.?!।"').lower() for word in twin.english.split()]
+def _words(pair: SentencePair) -> list[str]:
+    return [word.strip(',.?!।"').lower() for word in pair.english.split()]
 
 
 def test_longer_sentences_are_longer_than_any_in_training() -> None:
-    assert min(len(twin.english.split()) for twin in some("longer", 30, longest=20)) == 21
-    assert max(len(twin.english.split()) for twin in some("longer", 60, longest=20)) <= 30
+    assert min(len(pair.english.split()) for pair in sample("longer", 30, max_words=20)) == 21
+    assert max(len(pair.english.split()) for pair in sample("longer", 60, max_words=20)) <= 30
 
 
 @pytest.mark.parametrize("split", ["context", "idiom", "agreement"])
-def test_every_phenomenon_is_marked_and_its_reference_is_right(split: str) -> None:
-    for twin in some(split, 200):
-        marks = [one for one in twin.checks if one.kind == split]
-        assert marks
-        assert all(one.passes(twin.hindi) for one in marks), twin.hindi
+def test_every_reference_passes_its_own_checks(split: str) -> None:
+    for pair in sample(split, 200):
+        checks = [check for check in pair.checks if check.kind == split]
+        assert checks
+        assert all(check.passes(pair.hindi) for check in checks), pair.hindi
 
 
-def test_attachments_have_both_readings_or_a_context_that_decides() -> None:
-    twins = some("attachment", 200)
-    assert all(bool(twin.others) != bool(twin.checks) for twin in twins)
-    assert all(one.passes(twin.hindi) for twin in twins for one in twin.checks)
-    assert {bool(twin.others) for twin in twins} == {True, False}
+def test_attachments_are_ambiguous_or_have_a_check() -> None:
+    pairs = sample("attachment", 200)
+    assert all(bool(pair.others) != bool(pair.checks) for pair in pairs)
+    assert all(check.passes(pair.hindi) for pair in pairs for check in pair.checks)
+    assert {bool(pair.others) for pair in pairs} == {True, False}
 
 
 def test_every_sense_of_every_word_is_tested() -> None:
-    tested = {(one.about, one.right) for twin in some("context", 2000) for one in twin.checks}
+    tested = {
+        (check.about, check.right) for pair in sample("context", 2000) for check in pair.checks
+    }
     assert {word for word, _ in tested} == set(ambiguous_words())
     for word, senses in read_lexicon().senses.items():
         forms = {" ".join(form) for sense in senses for form in sense.noun.hindi}
@@ -199,38 +205,40 @@ def test_every_sense_of_every_word_is_tested() -> None:
 def test_every_template_is_filled_without_a_gap() -> None:
     for template in templates():
         for seed in range(4):
-            twin = fill_template(SentenceBuilder(seed), template)
-            text = twin.english + twin.hindi
+            pair = fill_template(SentenceBuilder(seed), template)
+            text = pair.english + pair.hindi
             assert not any(mark in text for mark in "_~{}<>|"), text
-            assert all(one.passes(twin.hindi) for one in twin.checks), template
+            assert all(check.passes(pair.hindi) for check in pair.checks), template
 
 
-def test_what_is_open_in_english_carries_every_translation() -> None:
-    open_ones = [twin for twin in some("train", 3000) if twin.english.startswith("I ")]
-    assert open_ones
-    agreeing = [t for t in open_ones if "रहा हूँ" in t.hindi or "ता हूँ" in t.hindi]
+def test_a_first_person_sentence_has_both_genders_as_translations() -> None:
+    first_person = [pair for pair in sample("train", 3000) if pair.english.startswith("I ")]
+    assert first_person
+    agreeing = [t for t in first_person if "रहा हूँ" in t.hindi or "ता हूँ" in t.hindi]
     assert agreeing
-    assert all(twin.others for twin in agreeing)
+    assert all(pair.others for pair in agreeing)
 
 
-def test_pairs_go_both_ways() -> None:
-    twins = some("train", 5)
-    there, back = list(primer_pairs(twins)), list(primer_pairs(twins, backwards=True))
-    assert [(one.source, one.target) for one in there] == [(o.target, o.source) for o in back]
+def test_pairs_have_both_directions() -> None:
+    pairs = sample("train", 5)
+    forward, backward = list(primer_pairs(pairs)), list(primer_pairs(pairs, backwards=True))
+    assert [(pair.source, pair.target) for pair in forward] == [
+        (pair.target, pair.source) for pair in backward
+    ]
 
 
-def test_a_split_that_is_not_there_is_named() -> None:
+def test_an_unknown_split_is_an_error() -> None:
     with pytest.raises(UserError, match="no split 'test': choose one of train, valid"):
         generate_sentences("test")
 
 
 def test_a_translation_check_matches_whole_words() -> None:
-    wanted = TranslationCheck("context", "bank", ("बैंक",), ("किनारा", "किनारे"))
-    assert wanted.passes("रवि बैंक गया।")
-    assert not wanted.passes("रवि बैंकों में गया।")
-    assert not wanted.passes("रवि बैंक के किनारे गया।")
+    check = TranslationCheck("context", "bank", ("बैंक",), ("किनारा", "किनारे"))
+    assert check.passes("रवि बैंक गया।")
+    assert not check.passes("रवि बैंकों में गया।")
+    assert not check.passes("रवि बैंक के किनारे गया।")
 
 
-def test_many_pairs_are_distinct() -> None:
-    twins = some("train", 3000)
-    assert len({twin.english for twin in twins}) > 0.97 * len(twins)
+def test_nearly_all_pairs_are_distinct() -> None:
+    pairs = sample("train", 3000)
+    assert len({pair.english for pair in pairs}) > 0.97 * len(pairs)

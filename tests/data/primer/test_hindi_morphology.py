@@ -1,4 +1,4 @@
-"""Hindi words take the forms of their class, and irregular ones their own."""
+"""Hindi inflection: regular classes and irregular words."""
 
 import unicodedata
 from itertools import pairwise
@@ -143,7 +143,7 @@ def test_a_participle_agrees_together_with_its_auxiliary():
         ("पढ़ना", "पढ़ा पढ़े पढ़ी पढ़ीं"),
     ],
 )
-def test_what_was_done_has_the_form_of_its_stem(word, forms):
+def test_the_perfective_follows_from_the_stem(word, forms):
     assert hindi_verb(word).perfective == tuple(forms.split())
 
 
@@ -197,7 +197,7 @@ def test_imperatives_are_familiar_or_polite(word, forms):
         ("पीना", "पिऊँ पियो पिए पिएँ"),
     ],
 )
-def test_what_may_be_has_a_form_for_each_person(word, forms):
+def test_the_subjunctive_has_a_form_for_each_person(word, forms):
     assert hindi_verb(word).subjunctive == tuple(forms.split())
 
 
@@ -209,7 +209,7 @@ def test_words_before_a_verb_stay_and_its_last_inflects():
     assert verb.habitual == ("करता", "करते", "करती", "करती")
 
 
-def test_having_done_joins_the_stem():
+def test_the_conjunctive_participle_joins_the_stem():
     assert hindi_verb("खाना").doing == "खाकर"
     assert hindi_verb("करना").doing == "करके"
 
@@ -220,7 +220,7 @@ def test_only_the_feminine_plural_differs_before_an_auxiliary(verb):
     assert verb.perfective[FF] == verb.perfective[F] + "ं"
 
 
-def test_the_tables_are_in_the_order_of_their_slots():
+def test_tables_are_in_the_order_of_their_indices():
     assert [COPULA[who] for who in (I, YOU, HE, THEY)] == ["हूँ", "हो", "है", "हैं"]
     assert [WAS[form] for form in (M, MM, F, FF)] == ["था", "थे", "थी", "थीं"]
     assert [RAHA[form] for form in (M, MM, F, FF)] == ["रहा", "रहे", "रही", "रही"]
@@ -230,15 +230,15 @@ def test_the_tables_are_in_the_order_of_their_slots():
 CONSONANTS = st.sampled_from("कगचजटडतदनपबमयरलवसह")
 VOWELS = st.sampled_from(["", *"ािीुूेैोौ"])
 WORDS = st.lists(st.tuples(CONSONANTS, VOWELS).map("".join), min_size=2, max_size=4).map("".join)
-SIGNS = {*"ािीुूेैोौृॅॉ"}
+VOWEL_SIGNS = {*"ािीुूेैोौृॅॉ"}
 
 
 def well_formed(word):
-    """Every vowel sign has a consonant to bear it."""
+    """Whether every vowel sign follows a consonant."""
     return all(
         "क" <= before <= "ह" or before == "़"
-        for before, sign in pairwise(" " + word)
-        if sign in SIGNS
+        for before, character in pairwise(" " + word)
+        if character in VOWEL_SIGNS
     )
 
 

@@ -82,7 +82,7 @@ bat = बल्ला m thing | play cricket
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_lexicon(tmp_path):
     def write(text):
         path = tmp_path / "lexicon.txt"
         path.write_text(text, encoding="utf-8")
@@ -92,8 +92,8 @@ def written(tmp_path):
 
 
 @pytest.fixture
-def small(written):
-    return written(SMALL)
+def small(write_lexicon):
+    return write_lexicon(SMALL)
 
 
 def text(nouns):
@@ -101,8 +101,8 @@ def text(nouns):
 
 
 def test_names_keep_their_gender(small):
-    found = [(name.english, name.hindi, name.gender) for name in small.names]
-    assert found == [("Ravi", "रवि", "m"), ("Sita", "सीता", "f")]
+    names = [(name.english, name.hindi, name.gender) for name in small.names]
+    assert names == [("Ravi", "रवि", "m"), ("Sita", "सीता", "f")]
 
 
 def test_a_noun_has_its_forms_in_both_languages(small):
@@ -125,9 +125,9 @@ def test_tags_determine_noun_inflection(small):
     assert small.noun("rice").adpositions is None
 
 
-def test_adjectives_go_with_a_noun_by_its_domain_or_by_itself(small):
+def test_adjectives_describe_nouns_by_domain_or_by_name(small):
     def qualities(word):
-        return [one.hindi[0] for one in small.noun(word).adjectives]
+        return [adjective.hindi[0] for adjective in small.noun(word).adjectives]
 
     assert qualities("boat") == [("बड़ा",), ("पुराना",)]
     assert qualities("farmer") == [("बूढ़ा",)]
@@ -135,7 +135,7 @@ def test_adjectives_go_with_a_noun_by_its_domain_or_by_itself(small):
     assert small.noun("rice").adjectives[0].hindi == (("बढ़िया",),) * 5
 
 
-def test_a_verb_knows_who_does_it_to_what_and_for_whom(small):
+def test_a_verb_has_subjects_objects_and_recipients(small):
     give = small.verb("give")
     assert text(give.subject_nouns) == ["child", "farmer"]
     assert text(give.object_nouns) == ["loan", "rice", "money", "ice cream"]
@@ -145,14 +145,14 @@ def test_a_verb_knows_who_does_it_to_what_and_for_whom(small):
     assert small.verb("eat").english.participle == ("eaten",)
 
 
-def test_the_object_chooses_between_verbs_of_one_english_word(small):
+def test_the_object_disambiguates_a_verb(small):
     assert small.verb("play", small.noun("drum")).hindi.stem == "बजा"
     assert small.verb("play", small.noun("cricket")).hindi.stem == "खेल"
     with pytest.raises(UserError, match="no verb 'play' in the lexicon takes 'rice'"):
         small.verb("play", small.noun("rice"))
 
 
-def test_ne_follows_the_doer_of_something_done(small):
+def test_transitive_verbs_are_ergative(small):
     ergative = {" ".join(v.english.base) for v in (*small.verbs, *small.speech) if v.ergative}
     assert ergative.isdisjoint({"sit", "bring", "forget"})
     assert ergative >= {"eat", "work", "sneeze", "help", "say", "hope"}
@@ -172,16 +172,16 @@ def test_speech_verbs_have_human_subjects_by_default(small):
 
 
 def test_a_time_has_its_tense(small):
-    found = [(time.english, time.tense) for time in small.times]
-    assert found == [(("tomorrow",), "future"), (("yesterday",), "past")]
+    times = [(time.english, time.tense) for time in small.times]
+    assert times == [(("tomorrow",), "future"), (("yesterday",), "past")]
     assert small.manner[0].hindi == ("जल्दी", "से")
 
 
 def test_cues_are_actions_of_the_lexicon(small):
     money, shore = small.senses["bank"]
     assert (money.kind, money.noun.hindi[0]) == ("place", ("बैंक",))
-    said = [(c.verb.hindi.stem, c.article, c.noun.english, c.plural) for c in shore.cues]
-    assert said == [
+    cues = [(c.verb.hindi.stem, c.article, c.noun.english, c.plural) for c in shore.cues]
+    assert cues == [
         ("पकड़", "", ("fish",), True),
         ("देख", "the", ("boat",), True),
         ("पकड़", "a", ("fish",), False),
@@ -191,17 +191,17 @@ def test_cues_are_actions_of_the_lexicon(small):
     assert bat.cues[0].verb.hindi.stem == "खेल"
 
 
-def test_choices_name_a_noun_once_and_short_ones_first(small):
+def test_choices_are_distinct_with_short_words_first(small):
     assert text(small.choices(("food", "=rice", "=drum"))) == ["rice", "drum", "ice cream"]
     assert small.choices(("food",)) is small.choices(("food",))
 
 
-def test_precomposed_letters_are_made_the_usual_ones(written):
-    assert written("[nouns money]\nloan = कर्\u095b m").noun("loan").hindi[0] == ("कर्ज\u093c",)
+def test_precomposed_letters_are_normalised(write_lexicon):
+    assert write_lexicon("[nouns money]\nloan = कर्\u095b m").noun("loan").hindi[0] == ("कर्ज\u093c",)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("[nouns planets]", r": no domain 'planets': write \[nouns DOMAIN\] with one of people"),
         ("[verb]", r": no section 'verb': write one of names, nouns"),
@@ -233,22 +233,22 @@ def test_precomposed_letters_are_made_the_usual_ones(written):
         ("[senses]\nbat = चमगादड़ m thing | play rice", r": bat: cue 'play rice': no verb 'play'"),
     ],
 )  # fmt: skip
-def test_an_error_names_the_line_and_what_to_write(written, line, said):
-    with pytest.raises(UserError, match=said) as caught:
-        written(SMALL + line)
+def test_an_error_names_the_line_and_what_to_write(write_lexicon, line, message):
+    with pytest.raises(UserError, match=message) as caught:
+        write_lexicon(SMALL + line)
     last = (SMALL + line).count("\n") + 1
     assert f"lexicon.txt:{last}: " in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_word_of_several_senses_is_no_noun_besides(written):
+def test_an_ambiguous_word_cannot_be_a_noun_too(write_lexicon):
     with pytest.raises(UserError, match=r"bank: stands on line \d+ already; write it once"):
-        written(SMALL + "[nouns food]\nbank = भात m")
+        write_lexicon(SMALL + "[nouns food]\nbank = भात m")
 
 
-def test_words_before_any_section_are_an_error(written):
+def test_words_before_any_section_are_an_error(write_lexicon):
     with pytest.raises(UserError, match=r":2: 'rice = चावल m mass' stands before any \[section\]"):
-        written("\nrice = चावल m mass")
+        write_lexicon("\nrice = चावल m mass")
 
 
 def test_an_unknown_word_is_an_error_with_a_suggestion(small):
@@ -287,8 +287,8 @@ def all_verbs(lexicon):
 
 
 def verb_words(verb):
-    for one in fields(HindiVerb):
-        value = getattr(verb.hindi, one.name)
+    for field in fields(HindiVerb):
+        value = getattr(verb.hindi, field.name)
         for form in (value,) if isinstance(value, str) else value:
             yield from (form,) if isinstance(form, str) else form
 
@@ -297,14 +297,14 @@ def words_of(lexicon):
     """Every form of every word, first in English, then in Hindi."""
     plain = (*lexicon.adjectives, *lexicon.manner, *lexicon.times)
     english = [name.english for name in lexicon.names]
-    english += chain(*(one.english for one in plain))
+    english += chain(*(word.english for word in plain))
     english += chain(*(chain(noun.english, noun.plural) for noun in all_nouns(lexicon)))
-    forms = [one.name for one in fields(EnglishVerb)]
+    forms = [word.name for word in fields(EnglishVerb)]
     english += chain(*(getattr(v.english, form) for v in all_verbs(lexicon) for form in forms))
     hindi = [name.hindi for name in lexicon.names]
     inflected = [*lexicon.adjectives, *all_nouns(lexicon)]
-    hindi += chain(*(form for one in inflected for form in one.hindi))
-    hindi += chain(*(one.hindi for one in (*lexicon.manner, *lexicon.times)))
+    hindi += chain(*(form for word in inflected for form in word.hindi))
+    hindi += chain(*(word.hindi for word in (*lexicon.manner, *lexicon.times)))
     hindi += chain(*map(verb_words, all_verbs(lexicon)))
     return english, hindi
 
@@ -324,7 +324,7 @@ def test_no_form_has_a_vowel_sign_without_a_consonant(lexicon):
 
 def test_every_word_has_all_its_forms(lexicon):
     assert {len(noun.hindi) for noun in all_nouns(lexicon)} == {4}
-    assert {len(one.hindi) for one in lexicon.adjectives} == {5}
+    assert {len(word.hindi) for word in lexicon.adjectives} == {5}
     for verb in all_verbs(lexicon):
         assert [len(getattr(verb.hindi, name)) for name in ("perfective", "perfect")] == [4, 4]
         assert [len(forms) for forms in verb.hindi.future] == [2] * 4
@@ -336,19 +336,19 @@ def test_every_domain_and_every_section_has_words(lexicon):
     assert {time.tense for time in lexicon.times} == {*TAGS["times"]}
 
 
-def test_there_are_hundreds_of_different_words_in_both_languages(lexicon):
+def test_both_languages_have_hundreds_of_words(lexicon):
     plain = (*lexicon.adjectives, *lexicon.manner, *lexicon.times, *all_nouns(lexicon))
-    english = {name.english for name in lexicon.names} | {one.english for one in plain}
+    english = {name.english for name in lexicon.names} | {word.english for word in plain}
     english |= {verb.english.base for verb in all_verbs(lexicon)}
     inflected = (*lexicon.adjectives, *all_nouns(lexicon))
-    hindi = {name.hindi for name in lexicon.names} | {one.hindi[0] for one in inflected}
-    hindi |= {one.hindi for one in (*lexicon.manner, *lexicon.times)}
+    hindi = {name.hindi for name in lexicon.names} | {word.hindi[0] for word in inflected}
+    hindi |= {word.hindi for word in (*lexicon.manner, *lexicon.times)}
     hindi |= {(*v.hindi.before, v.hindi.infinitive[0]) for v in all_verbs(lexicon)}
     assert len(english) >= 800
     assert len(hindi) >= 800
 
 
-def test_every_english_word_stands_once(lexicon):
+def test_every_english_word_has_one_entry(lexicon):
     words = [name.english for name in lexicon.names]
     words += text(noun for nouns in lexicon.nouns.values() for noun in nouns)
     words += lexicon.senses
@@ -363,19 +363,19 @@ def test_no_form_of_a_noun_is_a_form_of_another(lexicon):
     assert [form for form, words in owners.items() if len(words) > 1] == []
 
 
-def test_one_adjective_has_one_translation_beside_a_noun(lexicon):
+def test_an_adjective_has_one_translation_per_noun(lexicon):
     for noun in all_nouns(lexicon):
-        said = [one.english for one in noun.adjectives]
-        assert len(said) == len(set(said)), noun
+        words = [adjective.english for adjective in noun.adjectives]
+        assert len(words) == len(set(words)), noun
 
 
-def test_one_verb_has_one_translation_with_an_object(lexicon):
-    for one, other in combinations([verb for verb in lexicon.verbs if verb.objects], 2):
-        if one.english.base == other.english.base:
-            assert not {*one.object_nouns} & {*other.object_nouns}, one.english.base
+def test_a_verb_has_one_translation_per_object(lexicon):
+    for first, second in combinations([verb for verb in lexicon.verbs if verb.objects], 2):
+        if first.english.base == second.english.base:
+            assert not {*first.object_nouns} & {*second.object_nouns}, first.english.base
 
 
-def test_verbs_find_their_nouns(lexicon):
+def test_every_list_of_partners_has_nouns(lexicon):
     for verb in all_verbs(lexicon):
         assert verb.subject_nouns, verb
         assert bool(verb.object_nouns) == bool(verb.objects), verb
@@ -397,11 +397,11 @@ def test_every_sense_has_cues_that_no_other_sense_of_its_word_has(lexicon):
         assert len(senses) > 1, word
         assert len({sense.noun.hindi for sense in senses}) == len(senses), word
         cues = [{(cue.verb, cue.noun) for cue in sense.cues} for sense in senses]
-        assert all(len(one) >= 6 for one in cues), word
-        assert all(not one & other for one, other in combinations(cues, 2)), word
+        assert all(len(first) >= 6 for first in cues), word
+        assert all(not first & second for first, second in combinations(cues, 2)), word
 
 
-def test_the_cues_of_a_sense_are_what_its_verbs_are_done_to(lexicon):
+def test_the_noun_of_a_cue_is_an_object_of_its_verb(lexicon):
     strange = [
         (word, " ".join((*cue.verb.english.base, *cue.noun.english)))
         for word, senses in lexicon.senses.items()

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_texts_and_alignments_go_line_by_line(split, folder):
+def test_texts_and_alignments_match_line_by_line(split, folder):
     english, hindi = (
         (folder / f"{split}.{end}").read_text(encoding="utf-8").splitlines() for end in ("en", "hi")
     )
@@ -59,26 +59,30 @@ def test_a_recipe_may_name_the_primer(folder):
     assert len(pairs) == 60
     assert max(len(pair.source.split()) for pair in pairs) <= 9
     assert not {pair.source for pair in pairs} & {pair.source for pair in corpus.validation}
-    named = with_languages(recipe).data
-    assert (named.source_language, named.target_language) == ("en", "hi")
+    data = with_languages(recipe).data
+    assert (data.source_language, data.target_language) == ("en", "hi")
 
 
-@pytest.mark.parametrize("said", [{"data.source_language": "hi"}, {"data.target_language": "en"}])
-def test_the_direction_can_be_hindi_to_english(said):
-    there, back = load_recipe("primer", SMALL), load_recipe("primer", {**SMALL, **said})
+@pytest.mark.parametrize(
+    "direction", [{"data.source_language": "hi"}, {"data.target_language": "en"}]
+)
+def test_the_direction_can_be_hindi_to_english(direction):
+    forward, backward = load_recipe("primer", SMALL), load_recipe("primer", {**SMALL, **direction})
     first, second = (
-        next(iter(load_corpus(recipe).vocabulary_pairs(recipe))) for recipe in (there, back)
+        next(iter(load_corpus(recipe).vocabulary_pairs(recipe))) for recipe in (forward, backward)
     )
     assert (first.source, first.target) == (second.target, second.source)
-    named = with_languages(back).data
-    assert (named.source_language, named.target_language) == ("hi", "en")
+    data = with_languages(backward).data
+    assert (data.source_language, data.target_language) == ("hi", "en")
 
 
 def test_a_smaller_core_has_fewer_words():
     def words(core):
-        twins = generate_sentences("train", max_words=10, core_share=core)
+        pairs = generate_sentences("train", max_words=10, core_share=core)
         return {
-            w for twin, _ in zip(twins, range(1500), strict=False) for w in twin.english.split()
+            word
+            for pair, _ in zip(pairs, range(1500), strict=False)
+            for word in pair.english.split()
         }
 
     assert len(words(0.1)) < 0.6 * len(words(1.0))

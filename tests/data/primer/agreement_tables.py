@@ -1,4 +1,4 @@
-"""What goes with what in the primer: every form of every word, with all that it agrees with.
+"""Agreement tables of the primer: every form of every word, with the features it agrees in.
 
 Cells are what a Hindi verb can show, one bit for each person and gender; shapes are the five forms
 of an adjective. Both are sets of bits, so that to agree is to have one in common.
@@ -14,7 +14,7 @@ from dhyan.data.synthetic import english_number, hindi_number
 Words = tuple[str, ...]
 Pair = tuple[Words, Words]
 
-# मैं, तुम, one spoken of and several; masculine, then feminine.
+# मैं, तुम, third person singular and plural; masculine, then feminine.
 I_HE, I_SHE, YOU_HE, YOU_SHE, HE, SHE, THEY_HE, THEY_SHE = (1 << bit for bit in range(8))
 BY_FORM = (I_HE | HE, YOU_HE | THEY_HE, I_SHE | SHE, YOU_SHE | THEY_SHE)  # रहा रहे रही रहीं
 BY_WHO = (I_HE | I_SHE, YOU_HE | YOU_SHE, HE | SHE, THEY_HE | THEY_SHE)  # हूँ हो है हैं
@@ -22,8 +22,8 @@ MALE, FEMALE, ALL = BY_FORM[0] | BY_FORM[1], BY_FORM[2] | BY_FORM[3], 255
 EITHER = BY_FORM[2] | BY_FORM[3]  # रही is singular and plural
 
 
-def _forms(said: str, *cells: int) -> dict[str, int]:
-    return dict(zip(said.split(), cells, strict=True))
+def _forms(words: str, *cells: int) -> dict[str, int]:
+    return dict(zip(words.split(), cells, strict=True))
 
 
 PRESENT = _forms("हूँ हो है हैं", *BY_WHO)
@@ -33,22 +33,22 @@ FUTURE = _forms(
     I_HE, I_SHE, YOU_HE, HE, YOU_SHE | SHE, THEY_HE, THEY_SHE,
 )  # fmt: skip
 BEING = PRESENT | PAST | FUTURE
-GOING = _forms("रहा रहे रही", *BY_FORM[:2], EITHER)
+PROGRESSIVE = _forms("रहा रहे रही", *BY_FORM[:2], EITHER)
 CAN = _forms("सकता सकते सकती", *BY_FORM[:2], EITHER)
 WANT = _forms("चाहता चाहते चाहती", *BY_FORM[:2], EITHER)
 BEGAN = _forms("लगा लगे लगी लगीं", *BY_FORM)
-HELPERS = PRESENT | PAST | GOING | CAN | WANT | BEGAN | {"चाहिए": ALL, "हुए": ALL}
-# Which forms of a verb stand before which helper; before none, a sentence ends in the verb.
-BEFORE = (
+AUXILIARIES = PRESENT | PAST | PROGRESSIVE | CAN | WANT | BEGAN | {"चाहिए": ALL, "हुए": ALL}
+# Verb forms before each auxiliary; without an auxiliary, the sentence ends in the verb.
+FORMS_BEFORE = (
     {"": "perfective future imperative", "चाहिए": "due", "हुए": "resting"}
     | dict.fromkeys(PRESENT, "habitual perfect due")
     | dict.fromkeys(PAST, "habitual perfect")
-    | dict.fromkeys((*GOING, *CAN), "stem")
+    | dict.fromkeys((*PROGRESSIVE, *CAN), "stem")
     | dict.fromkeys(WANT, "wanted")
     | dict.fromkeys(BEGAN, "begun")
 )
-WITHIN = {"भूख": SHE, "प्यास": SHE, "बुख़ार": HE, "ज़ुकाम": HE, "सिरदर्द": HE}  # रवि को भूख लगी है
-FELT = {
+FEELING_NOUNS = {"भूख": SHE, "प्यास": SHE, "बुख़ार": HE, "ज़ुकाम": HE, "सिरदर्द": HE}  # रवि को भूख लगी है
+FEELINGS = {
     "hungry": "भूख लगी",
     "thirsty": "प्यास लगी",
     "a fever": "बुख़ार",
@@ -56,16 +56,16 @@ FELT = {
     "a headache": "सिरदर्द",
 }
 
-# By the last sign of a word that agrees as an adjective does: का के की, अपना अपने अपनी.
+# By the last character of a word that agrees as an adjective does: का के की, अपना अपने अपनी.
 SHAPES = {"ा": 1, "े": 2 | 16, "ी": 4 | 8}
-# By English word, whether Hindi counts several, and whether a postposition follows.
-POINTERS = {
+# By English word, Hindi number, and whether a postposition follows.
+DEMONSTRATIVES = {
     "this": (("यह", "इस"), ("ये", "इन")),
     "these": ((), ("ये", "इन")),
     "that": (("वह", "उस"), ("वे", "उन")),
     "those": ((), ("वे", "उन")),
 }
-# Cells, then the words that are bare, with ने and with को.
+# Cells, then the direct form, the form with ने and the form with को.
 PRONOUNS: dict[str, tuple[tuple[int, str], ...]] = {
     "I": ((I_HE | I_SHE, "मैं मैंने मुझे"),),
     "we": ((THEY_HE | THEY_SHE, "हम हमने हमें"),),
@@ -82,22 +82,30 @@ SUBJECTS = {
     for cells, words in rows
     for word, case in zip(words.split(), ("", "ने", "को"), strict=False)
 }
-AGAIN = {"वह": "", "वे": "", "उसने": "ने", "उन्होंने": "ने", "उसे": "को", "उन्हें": "को"}
-WHICH = {"जो": "", "जिसने": "ने", "जिन्होंने": "ने", "जिसे": "को", "जिन्हें": "को", "जिस": "?", "जिन": "?"}
-CALLED = {"Sir": MALE, "Madam": FEMALE, "Mother": FEMALE, "Father": MALE, "Grandmother": FEMALE}
-CALLED |= {"Grandfather": MALE, "Teacher": MALE, "Doctor": MALE, "Son": MALE, "Daughter": FEMALE}
+CORRELATIVES = {"वह": "", "वे": "", "उसने": "ने", "उन्होंने": "ने", "उसे": "को", "उन्हें": "को"}
+RELATIVES = {
+    "जो": "",
+    "जिसने": "ने",
+    "जिन्होंने": "ने",
+    "जिसे": "को",
+    "जिन्हें": "को",
+    "जिस": "?",
+    "जिन": "?",
+}
+VOCATIVES = {"Sir": MALE, "Madam": FEMALE, "Mother": FEMALE, "Father": MALE, "Grandmother": FEMALE}
+VOCATIVES |= {"Grandfather": MALE, "Teacher": MALE, "Doctor": MALE, "Son": MALE, "Daughter": FEMALE}
 MARKERS = frozenset("ने को से का के की में पर तक".split())
 
 
-class Act(NamedTuple):
-    """One form of a verb: which, and the cells that it may show."""
+class VerbForm(NamedTuple):
+    """A form of a verb: its kind, and the cells that it may show."""
 
     verb: Verb
     kind: str
     cells: int
 
 
-def _kinds(forms: HindiVerb) -> Iterator[tuple[str, str, int]]:
+def _hindi_forms(forms: HindiVerb) -> Iterator[tuple[str, str, int]]:
     """Every form of a verb's last word with its kind and cells."""
     for form, cells in enumerate(BY_FORM):
         yield forms.habitual[form], "habitual", cells
@@ -115,26 +123,32 @@ def _kinds(forms: HindiVerb) -> Iterator[tuple[str, str, int]]:
         yield word, "imperative", ALL
 
 
-def acts() -> dict[Pair, list[Act]]:
-    """Every way to say every verb, by its words in both languages."""
+def verb_forms() -> dict[Pair, list[VerbForm]]:
+    """Every form of every verb, by its words in both languages."""
     lexicon = read_lexicon()
-    found: dict[Pair, list[Act]] = {}
+    forms_by_words: dict[Pair, list[VerbForm]] = {}
     for verb in (*lexicon.verbs, *lexicon.speech):
-        one = verb.english
-        for english in {one.base, one.third, one.past, one.participle, one.ing}:
-            _say(found, english, verb)
+        verb_english = verb.english
+        for english in {
+            verb_english.base,
+            verb_english.third,
+            verb_english.past,
+            verb_english.participle,
+            verb_english.ing,
+        }:
+            _add_forms(forms_by_words, english, verb)
     stems = {verb.hindi.stem: verb for verb in lexicon.verbs if not verb.hindi.before}
-    for said, stem in (("went to", "जा"), ("came to", "आ"), ("returned from", "लौट"),
+    for english_words, stem in (("went to", "जा"), ("came to", "आ"), ("returned from", "लौट"),
                           ("stopped near", "रुक")):  # fmt: skip
-        _say(found, tuple(said.split()), stems[stem])
-    _say(found, ("talked",), lexicon.verb("talk to"))
-    return found
+        _add_forms(forms_by_words, tuple(english_words.split()), stems[stem])
+    _add_forms(forms_by_words, ("talked",), lexicon.verb("talk to"))
+    return forms_by_words
 
 
-def _say(found: dict[Pair, list[Act]], english: Words, verb: Verb) -> None:
-    for word, kind, cells in dict.fromkeys(_kinds(verb.hindi)):
-        act = Act(verb, kind, cells)
-        found.setdefault((english, (*verb.hindi.before, word)), []).append(act)
+def _add_forms(forms_by_words: dict[Pair, list[VerbForm]], english: Words, verb: Verb) -> None:
+    for word, kind, cells in dict.fromkeys(_hindi_forms(verb.hindi)):
+        act = VerbForm(verb, kind, cells)
+        forms_by_words.setdefault((english, (*verb.hindi.before, word)), []).append(act)
 
 
 def nouns() -> dict[Words, list[tuple[Noun, int]]]:
@@ -142,32 +156,35 @@ def nouns() -> dict[Words, list[tuple[Noun, int]]]:
     lexicon = read_lexicon()
     listed = [noun for domain in lexicon.nouns.values() for noun in domain]
     listed += [sense.noun for senses in lexicon.senses.values() for sense in senses]
-    found: dict[Words, list[tuple[Noun, int]]] = {}
+    nouns_by_words: dict[Words, list[tuple[Noun, int]]] = {}
     for noun in listed:
-        found.setdefault(noun.english, []).append((noun, 0))
+        nouns_by_words.setdefault(noun.english, []).append((noun, 0))
         if not (noun.mass or noun.pair):
-            found.setdefault(noun.plural, []).append((noun, 1))
-    return found
+            nouns_by_words.setdefault(noun.plural, []).append((noun, 1))
+    return nouns_by_words
 
 
 def adjectives() -> dict[Pair, int]:
     """The shapes that an adjective has, by its words in both languages."""
-    found: dict[Pair, int] = {}
-    for one in read_lexicon().adjectives:
-        for shape, hindi in enumerate(one.hindi):
-            found[one.english, hindi] = found.get((one.english, hindi), 0) | 1 << shape
-    return found
+    shapes: dict[Pair, int] = {}
+    for adjective in read_lexicon().adjectives:
+        for shape, hindi in enumerate(adjective.hindi):
+            shapes[adjective.english, hindi] = (
+                shapes.get((adjective.english, hindi), 0) | 1 << shape
+            )
+    return shapes
 
 
 def names() -> dict[str, tuple[str, int]]:
     """People's names in Hindi, with their cells."""
     return {
-        one.english: (one.hindi, SHE if one.gender == "f" else HE) for one in read_lexicon().names
+        name.english: (name.hindi, SHE if name.gender == "f" else HE)
+        for name in read_lexicon().names
     }
 
 
-# What small words say, each with all that it may be in Hindi; / parts words, + joins them.
-SMALL = """
+# Function words, each with all its Hindi translations; / separates words, + joins them.
+FUNCTION_WORDS = """
 and और | but लेकिन | because क्योंकि | so इसलिए | that कि/जो | and+then और+फिर | when जब/कब
 although हालाँकि | if अगर | where कहाँ | why क्यों | not नहीं/मत | please कृपया | here यहाँ | there वहाँ
 home घर | in में | on पर/में/को | at पर/में | from से | to में/पर/तक | with के+साथ | a एक | an एक | every हर
@@ -183,38 +200,44 @@ he उसके | she उसके | we हमारे
 Sir सर | Madam मैडम | Mother माँ | Father पिताजी | Grandmother दादीजी | Grandfather दादाजी
 Teacher गुरुजी | Doctor डॉक्टर+साहब | Son बेटा | Daughter बेटी
 """
-# Whose, without the ending that agrees.
-WHOSE = {"his": "उसक उनक अपन", "her": "उसक उनक अपन", "our": "हमार अपन", "their": "उनक अपन"}
-WHOSE |= {"my": "मेर अपन", "your": "तुम्हार आपक अपन"}
+# Possessives, without the ending that agrees.
+POSSESSIVES = {"his": "उसक उनक अपन", "her": "उसक उनक अपन", "our": "हमार अपन", "their": "उनक अपन"}
+POSSESSIVES |= {"my": "मेर अपन", "your": "तुम्हार आपक अपन"}
 
 
 def pairs() -> set[Pair]:
-    """All words that may name the same idea, names' genitives aside."""
-    said: set[Pair] = {*acts(), *adjectives(), *_small()}
-    said |= {
+    """All words that may translate each other, except the genitives of names."""
+    translations: set[Pair] = {*verb_forms(), *adjectives(), *_function_word_pairs()}
+    translations |= {
         (english, form)
         for english, all in nouns().items()
         for noun, _ in all
         for form in noun.hindi
     }
-    said |= {((english,), (hindi,)) for english, (hindi, _) in names().items()}
+    translations |= {((english,), (hindi,)) for english, (hindi, _) in names().items()}
     lexicon = read_lexicon()
-    said |= {(one.english, one.hindi) for one in (*lexicon.manner, *lexicon.times)}
-    said |= {((english_number(n).replace(" ", "-"),), (hindi_number(n),)) for n in range(2, 100)}
-    said |= {((str(n),), (str(n),)) for n in range(1, 29)}
-    said |= {(month.english, month.hindi) for month in lexicon.months}
-    said |= {((english,), (hindi,)) for english, hindi in SUBJECTS}
-    said |= {((*english.split(),), (*hindi.split(),)) for english, hindi in FELT.items()}
-    said |= {
-        ((english,), (word,))
-        for english, (one, several) in POINTERS.items()
-        for word in (*one, *several)
+    translations |= {
+        (singular.english, singular.hindi) for singular in (*lexicon.manner, *lexicon.times)
     }
-    return said
+    translations |= {
+        ((english_number(n).replace(" ", "-"),), (hindi_number(n),)) for n in range(2, 100)
+    }
+    translations |= {((str(n),), (str(n),)) for n in range(1, 29)}
+    translations |= {(month.english, month.hindi) for month in lexicon.months}
+    translations |= {((english,), (hindi,)) for english, hindi in SUBJECTS}
+    translations |= {
+        ((*english.split(),), (*hindi.split(),)) for english, hindi in FEELINGS.items()
+    }
+    translations |= {
+        ((english,), (word,))
+        for english, (singular, plural) in DEMONSTRATIVES.items()
+        for word in (*singular, *plural)
+    }
+    return translations
 
 
-def _small() -> Iterable[Pair]:
-    for line in SMALL.strip().replace("\n", " | ").split(" | "):
+def _function_word_pairs() -> Iterable[Pair]:
+    for line in FUNCTION_WORDS.strip().replace("\n", " | ").split(" | "):
         english, hindi = line.split()
         for word in hindi.split("/"):
             yield (*english.split("+"),), (*word.split("+"),)
