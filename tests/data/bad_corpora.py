@@ -1,7 +1,7 @@
-"""Corpora as they should not be, each made by code; run as a program, it tries them all.
+"""Bad corpora, generated; run as a program, this module checks them all.
 
-Each has its files, the arguments of `dhyan data check`, and what must be said of it. `refused` is
-a pattern of the one line by which it is refused; `told` is one of a line beside a good end.
+Each has its files, the options of `dhyan data check`, and the expected message. `refused` is a
+pattern of the error line; `reported` is a pattern of a line of the report of a usable corpus.
 """
 
 import contextlib
@@ -32,15 +32,15 @@ JSONL = "".join(
 
 
 @dataclass(frozen=True)
-class Corpus:
-    """Files by name (bytes, or a function that makes the path), and what is said of them."""
+class BadCorpus:
+    """Files by name (bytes, or a function that makes the path), and the expected message."""
 
     files: dict
     refused: str = ""
-    told: str = ""
-    more: tuple[str, ...] = ()
-    nobody: bool = False  # to be read by someone without rights
-    named: tuple[str, ...] = field(default=())  # what to check, if not the files
+    reported: str = ""
+    options: tuple[str, ...] = ()
+    nobody: bool = False  # read without permissions
+    checked_paths: tuple[str, ...] = field(default=())  # paths to check, if not the files
 
 
 def line(number, text, of=EN):
@@ -57,163 +57,189 @@ def without(number, of=EN):
     return b"\n".join(lines)
 
 
-def beside(english, **says):
-    return Corpus({"a.en": english, "a.hi": HI}, **says)
+def with_hindi(english, **expected):
+    return BadCorpus({"a.en": english, "a.hi": HI}, **expected)
 
 
-def table(name, content, **says):
-    return Corpus({name: content}, **says)
+def table(name, content, **expected):
+    return BadCorpus({name: content}, **expected)
 
 
-def linked(path):
+def make_link_loop(path):
     path.symlink_to(path)
 
 
-def swollen(path):
+def write_gzip_bomb(path):
     part = gzip.compress(b"x" * 11 * MEGABYTE, 1)
     path.write_bytes(20 * part + gzip.compress(b"\n" + without(1)))
 
 
-def closed(path):
+def write_unreadable(path):
     path.write_bytes(EN)
     path.chmod(0)
 
 
 PAIR = b'{"source": "a", "target": "b"}\n'
-BOTH = ("--columns", "en,hi")
+COLUMNS = ("--columns", "en,hi")
 NOT_UTF8 = r"a\.en:7: byte \d+ .* is not UTF-8; convert"
 
-ZOO = {
-    # bytes that are no text
-    "latin-1": beside(line(7, b"caf\xe9 au lait"), refused=r"a\.en:7: byte 4 .*0xe9"),
-    "lone continuation byte": beside(line(7, b"\x80"), refused=NOT_UTF8),
-    "character cut short": beside(line(7, b"\xe0\xa4"), refused=NOT_UTF8),
-    "overlong form": beside(line(7, b"\xc0\xaf"), refused=NOT_UTF8),
-    "surrogates in UTF-8": beside(line(7, b"\xed\xa0\x80"), refused=NOT_UTF8),
-    "beyond Unicode": beside(line(7, b"\xf4\x90\x80\x80"), refused=NOT_UTF8),
-    "UTF-16 with a mark": beside(EN.decode().encode("utf-16"), refused=r"a\.en:1: .*UTF-16"),
-    "UTF-16, big end first": beside(
+BAD_CORPORA = {
+    # bytes that are not text
+    "latin-1": with_hindi(line(7, b"caf\xe9 au lait"), refused=r"a\.en:7: byte 4 .*0xe9"),
+    "lone continuation byte": with_hindi(line(7, b"\x80"), refused=NOT_UTF8),
+    "character cut short": with_hindi(line(7, b"\xe0\xa4"), refused=NOT_UTF8),
+    "overlong form": with_hindi(line(7, b"\xc0\xaf"), refused=NOT_UTF8),
+    "surrogates in UTF-8": with_hindi(line(7, b"\xed\xa0\x80"), refused=NOT_UTF8),
+    "beyond Unicode": with_hindi(line(7, b"\xf4\x90\x80\x80"), refused=NOT_UTF8),
+    "UTF-16 with a mark": with_hindi(EN.decode().encode("utf-16"), refused=r"a\.en:1: .*UTF-16"),
+    "UTF-16, big end first": with_hindi(
         b"\xfe\xff" + EN.decode().encode("utf-16-be"), refused=r"a\.en:1: .*UTF-16"
     ),
-    "UTF-16 without a mark": beside(EN.decode().encode("utf-16-le"), refused=r"a\.en:1: .*UTF-16"),
-    "NUL": beside(line(7, b"a\0b"), refused=r"a\.en:7: byte 2 .* NUL"),
-    "gzip without its name": beside(gzip.compress(EN), refused=r"a\.en:1: .*gzip data; end its"),
-    "xz without its name": beside(lzma.compress(EN), refused=r"a\.en:1: .*xz data; end its"),
-    "zstd without its name": beside(zstd.compress(EN), refused=r"a\.en:1: .*zstd data; end its"),
-    "zip": beside(b"PK\x03\x04\x14\0\0\0\x08\0", refused=r"a\.en:1: .*zip archive; unpack"),
-    "random bytes": beside(bytes(range(256)) * 40, refused=r"a\.en:\d+: "),
-    # packed and damaged
-    "cut gzip": Corpus(
+    "UTF-16 without a mark": with_hindi(
+        EN.decode().encode("utf-16-le"), refused=r"a\.en:1: .*UTF-16"
+    ),
+    "NUL": with_hindi(line(7, b"a\0b"), refused=r"a\.en:7: byte 2 .* NUL"),
+    "gzip without its name": with_hindi(
+        gzip.compress(EN), refused=r"a\.en:1: .*gzip data; end its"
+    ),
+    "xz without its name": with_hindi(lzma.compress(EN), refused=r"a\.en:1: .*xz data; end its"),
+    "zstd without its name": with_hindi(
+        zstd.compress(EN), refused=r"a\.en:1: .*zstd data; end its"
+    ),
+    "zip": with_hindi(b"PK\x03\x04\x14\0\0\0\x08\0", refused=r"a\.en:1: .*zip archive; unpack"),
+    "random bytes": with_hindi(bytes(range(256)) * 40, refused=r"a\.en:\d+: "),
+    # damaged compressed files
+    "cut gzip": BadCorpus(
         {"a.en.gz": gzip.compress(EN)[:-9], "a.hi": HI}, refused=r"a\.en\.gz:\d+: broken \.gz"
     ),
-    "gzip with a wrong sum": Corpus(
+    "gzip with a wrong checksum": BadCorpus(
         {"a.en.gz": gzip.compress(EN)[:-8] + b"12345678", "a.hi": HI}, refused=r"a\.en\.gz:\d+: "
     ),
-    "text called .gz": Corpus({"a.en.gz": EN, "a.hi": HI}, refused=r"a\.en\.gz:1: broken"),
-    "cut xz": Corpus({"a.en.xz": lzma.compress(EN)[:-9], "a.hi": HI}, refused=r"a\.en\.xz:\d+: "),
-    "cut zstd": Corpus(
+    "text called .gz": BadCorpus({"a.en.gz": EN, "a.hi": HI}, refused=r"a\.en\.gz:1: broken"),
+    "cut xz": BadCorpus(
+        {"a.en.xz": lzma.compress(EN)[:-9], "a.hi": HI}, refused=r"a\.en\.xz:\d+: "
+    ),
+    "cut zstd": BadCorpus(
         {"a.en.zst": zstd.compress(EN)[:-3], "a.hi": HI}, refused=r"a\.en\.zst:\d+: broken"
     ),
-    "gzip of a thousand times its size": Corpus(
-        {"a.en.gz": swollen, "a.hi": HI},
-        told=r"dropped 1 pair: source of more than 10,000 characters \(.*a\.en\.gz:1\)",
+    "gzip bomb": BadCorpus(
+        {"a.en.gz": write_gzip_bomb, "a.hi": HI},
+        reported=r"dropped 1 pair: source of more than 10,000 characters \(.*a\.en\.gz:1\)",
     ),
-    # paths that are no files
-    "folder": Corpus({"a.en": Path.mkdir, "a.hi": HI}, refused=r"a\.en: is a folder"),
-    "pipe": Corpus({"a.en": os.mkfifo, "a.hi": HI}, refused=r"a\.en: is not a regular file"),
-    "zeros without end": Corpus(
-        {"a.hi": HI}, refused=r"/dev/zero: is not a regular", named=("/dev/zero", "a.hi")
+    # paths that are not files
+    "folder": BadCorpus({"a.en": Path.mkdir, "a.hi": HI}, refused=r"a\.en: is a folder"),
+    "pipe": BadCorpus({"a.en": os.mkfifo, "a.hi": HI}, refused=r"a\.en: is not a regular file"),
+    "endless zeros": BadCorpus(
+        {"a.hi": HI}, refused=r"/dev/zero: is not a regular", checked_paths=("/dev/zero", "a.hi")
     ),
-    "terminal": Corpus({"a.hi": HI}, refused=r"/dev/tty: ", named=("/dev/tty", "a.hi")),
-    "a file that gives errors": Corpus(
-        {"a.hi": HI}, refused=r"/proc/self/mem: cannot be read", named=("/proc/self/mem", "a.hi")
+    "terminal": BadCorpus({"a.hi": HI}, refused=r"/dev/tty: ", checked_paths=("/dev/tty", "a.hi")),
+    "a file with read errors": BadCorpus(
+        {"a.hi": HI},
+        refused=r"/proc/self/mem: cannot be read",
+        checked_paths=("/proc/self/mem", "a.hi"),
     ),
-    "nothing there": Corpus({"a.hi": HI}, refused=r"a\.en: there is no", named=("a.en", "a.hi")),
-    "link to itself": Corpus({"a.en": linked, "a.hi": HI}, refused=r"a\.en: cannot be read"),
-    "unreadable": Corpus(
-        {"a.en": closed, "a.hi": HI}, refused=r"a\.en: cannot be read .Permission", nobody=True
+    "missing file": BadCorpus(
+        {"a.hi": HI}, refused=r"a\.en: there is no", checked_paths=("a.en", "a.hi")
     ),
-    "name with an escape in it": Corpus(
+    "link to itself": BadCorpus(
+        {"a.en": make_link_loop, "a.hi": HI}, refused=r"a\.en: cannot be read"
+    ),
+    "unreadable": BadCorpus(
+        {"a.en": write_unreadable, "a.hi": HI},
+        refused=r"a\.en: cannot be read .Permission",
+        nobody=True,
+    ),
+    "name with an escape in it": BadCorpus(
         {"a\x1b[31m\n.en": b"", "a.hi": HI}, refused=r"a\\x1b\[31m\\n\.en: is empty"
     ),
-    # too little, too much, the wrong number
-    "empty": beside(b"", refused=r"a\.en: is empty"),
-    "one newline": beside(b"\n", refused=r"a\.en:1: the number of lines is 1, but .* 40"),
-    "all blank": beside(b"\n" * 40, refused=r"a\.en: no usable pair \(40 × empty source\)"),
-    "first line missing": beside(without(1), refused=r"a\.en:39: .* 39, but .* 40; .* line 1$"),
-    "line missing in the middle": beside(
+    # wrong line counts and lengths
+    "empty": with_hindi(b"", refused=r"a\.en: is empty"),
+    "one newline": with_hindi(b"\n", refused=r"a\.en:1: the number of lines is 1, but .* 40"),
+    "all blank": with_hindi(b"\n" * 40, refused=r"a\.en: no usable pair \(40 × empty source\)"),
+    "first line missing": with_hindi(without(1), refused=r"a\.en:39: .* 39, but .* 40; .* line 1$"),
+    "line missing in the middle": with_hindi(
         without(20), refused=r"a\.en:39: .* 39, but .* 40; .* line 20$"
     ),
-    "last line missing": beside(without(40), refused=r"a\.en:39: .* 39, but .* 40; .* line 40$"),
-    "one line too many": beside(
+    "last line missing": with_hindi(
+        without(40), refused=r"a\.en:39: .* 39, but .* 40; .* line 40$"
+    ),
+    "one line too many": with_hindi(
         line(20, b"this is line number 20\nof the text"),
         refused=r"a\.hi:40: .* 40, but .* 41; .* line 2[01]$",
     ),
-    "no newline at the end": beside(EN.rstrip(b"\n"), told="kept 40 pairs"),
-    "blank on one side": beside(line(7, b""), told=r"dropped 1 pair: empty source \(.*a\.en:7\)"),
-    "blank on both sides": Corpus(
-        {"a.en": line(7, b" "), "a.hi": line(7, b"\t", HI)}, told="dropped 1 pair: empty source"
+    "no newline at the end": with_hindi(EN.rstrip(b"\n"), reported="kept 40 pairs"),
+    "blank on one side": with_hindi(
+        line(7, b""), reported=r"dropped 1 pair: empty source \(.*a\.en:7\)"
     ),
-    "ten megabytes without a newline": beside(
-        line(7, b"word " * (2 * MEGABYTE)), told=r"dropped 1 pair: source of more than .*a\.en:7"
+    "blank on both sides": BadCorpus(
+        {"a.en": line(7, b" "), "a.hi": line(7, b"\t", HI)}, reported="dropped 1 pair: empty source"
     ),
-    "a million tokens": beside(
-        line(7, b"a " * 1_000_000), told=r"dropped 1 pair: source of more than .*a\.en:7"
+    "ten megabytes without a newline": with_hindi(
+        line(7, b"word " * (2 * MEGABYTE)),
+        reported=r"dropped 1 pair: source of more than .*a\.en:7",
     ),
-    "one side only": Corpus({"a.en": EN}, refused=r"a\.en: has one side"),
-    "the same file twice": Corpus(
-        {"a.en": EN}, refused=r"a\.en: is the source file again", named=("a.en", "a.en")
+    "a million tokens": with_hindi(
+        line(7, b"a " * 1_000_000), reported=r"dropped 1 pair: source of more than .*a\.en:7"
     ),
-    "a copy of the source": Corpus({"a.en": EN, "a.hi": EN}, told=r"copies .* +40  .*a\.en:1,"),
-    # signs that are no line ends, and signs that no one sees
-    "CRLF": Corpus({"a.en": EN.replace(b"\n", b"\r\n"), "a.hi": HI}, told="kept 40 pairs"),
-    "lone carriage returns": beside(line(7, b"a\rb\rc"), told="kept 40 pairs"),
-    "the old Macintosh": beside(
+    "one side only": BadCorpus({"a.en": EN}, refused=r"a\.en: has one side"),
+    "the same file twice": BadCorpus(
+        {"a.en": EN}, refused=r"a\.en: is the source file again", checked_paths=("a.en", "a.en")
+    ),
+    "a copy of the source": BadCorpus(
+        {"a.en": EN, "a.hi": EN}, reported=r"copies .* +40  .*a\.en:1,"
+    ),
+    # other line ends, and invisible characters
+    "CRLF": BadCorpus({"a.en": EN.replace(b"\n", b"\r\n"), "a.hi": HI}, reported="kept 40 pairs"),
+    "lone carriage returns": with_hindi(line(7, b"a\rb\rc"), reported="kept 40 pairs"),
+    "carriage returns only": with_hindi(
         EN.replace(b"\n", b"\r"), refused=r"a\.en:1: the number of lines is 1, but .* 40"
     ),
-    "every other line end": beside(
-        line(7, "a\x0bb\x0cc\x1cd\x1de\x1ef\x85g\u2028h\u2029i".encode()), told="kept 40 pairs"
+    "Unicode line separators": with_hindi(
+        line(7, "a\x0bb\x0cc\x1cd\x1de\x1ef\x85g\u2028h\u2029i".encode()), reported="kept 40 pairs"
     ),
-    "mark inside": beside(
-        line(7, "\ufeffagain".encode()), told=r"other invisible characters +1  .*a\.en:7"
+    "byte order mark inside": with_hindi(
+        line(7, "\ufeffagain".encode()), reported=r"other invisible characters +1  .*a\.en:7"
     ),
-    "mark at the start": beside(b"\xef\xbb\xbf" + EN, told="kept 40 pairs"),
-    "bidi override": beside(
-        line(7, "a \u202etxet\u202c b".encode()), told=r"bidi overrides and isolates +1  .*a\.en:7"
+    "byte order mark at the start": with_hindi(b"\xef\xbb\xbf" + EN, reported="kept 40 pairs"),
+    "bidi override": with_hindi(
+        line(7, "a \u202etxet\u202c b".encode()),
+        reported=r"bidi overrides and isolates +1  .*a\.en:7",
     ),
-    "bidi isolate": Corpus(
+    "bidi isolate": BadCorpus(
         {"a.en": EN, "a.hi": line(9, "क \u2067ख\u2069".encode(), HI)},
-        told=r"bidi overrides and isolates +1  .*a\.hi:9",
+        reported=r"bidi overrides and isolates +1  .*a\.hi:9",
     ),
-    "hidden in tags": beside(
-        line(7, "a\U000e0068\U000e0069".encode()), told=r"tag characters +1  .*a\.en:7"
+    "tag characters": with_hindi(
+        line(7, "a\U000e0068\U000e0069".encode()), reported=r"tag characters +1  .*a\.en:7"
     ),
-    "bells and escapes": beside(
-        line(7, b"a\x07\x1b[31mb"), told=r"other invisible characters +1 .*en:7"
+    "control characters": with_hindi(
+        line(7, b"a\x07\x1b[31mb"), reported=r"other invisible characters +1 .*en:7"
     ),
     # the wrong language
-    "sides swapped": Corpus({"a.en": HI, "a.hi": EN}, told="seem to be swapped"),
-    "a line in another script": Corpus(
+    "sides swapped": BadCorpus({"a.en": HI, "a.hi": EN}, reported="seem to be swapped"),
+    "a line in another script": BadCorpus(
         {"a.en": EN, "a.hi": line(9, b"not translated at all", HI)},
-        told=r"targets without Devanagari +1  .*a\.hi:9",
+        reported=r"targets without Devanagari +1  .*a\.hi:9",
     ),
-    "another language": Corpus(
+    "another language": BadCorpus(
         {"a.en": EN, "a.hi": "".join(f"это строка {n}\n" for n in range(40)).encode()},
-        told=r"targets without Devanagari +40  ",
+        reported=r"targets without Devanagari +40  ",
     ),
     # tables
     "TSV of one column": table("a.tsv", line(7, b"alone", TSV), refused=r"a\.tsv:7: .*is 1, not"),
     "ragged TSV": table(
-        "a.tsv", line(7, b"a\tb\tc", TSV), told=r"1 row with another number of columns .*a\.tsv:7"
+        "a.tsv",
+        line(7, b"a\tb\tc", TSV),
+        reported=r"1 row with another number of columns .*a\.tsv:7",
     ),
     "TSV against its header": table(
         "a.tsv",
         b"en\thi\n" + line(7, b"a\tb\tc", TSV),
         refused=r"a\.tsv:8: .*is 3, not 2",
-        more=BOTH,
+        options=COLUMNS,
     ),
     "TSV without the column": table(
-        "a.tsv", b"en\tde\n" + TSV, refused=r"a\.tsv:1: no column is called hi", more=BOTH
+        "a.tsv", b"en\tde\n" + TSV, refused=r"a\.tsv:1: no column is called hi", options=COLUMNS
     ),
     "CSV with an open quote": table("a.csv", b'en,hi\n"a,b\n', refused=r"a\.csv:2: broken quoting"),
     "CSV of too many fields": table("a.csv", b"en,hi\na,b,c\n", refused=r"a\.csv:2: .*is 3, not 2"),
@@ -222,7 +248,7 @@ ZOO = {
     "JSONL of numbers": table(
         "a.jsonl", b'{"source": "a", "target": 7}\n', refused=r"a\.jsonl:1: target is 7, not a text"
     ),
-    "JSONL with half a character": table(
+    "JSONL with half a surrogate pair": table(
         "a.jsonl",
         PAIR + b'{"source": "\\ud800", "target": "b"}\n',
         refused=r"a\.jsonl:2: source hol",
@@ -243,82 +269,85 @@ ZOO = {
 
 
 def build(corpus, folder):
-    """Write a corpus, and name what is to be checked."""
+    """Write a corpus; returns the paths to check."""
     folder.mkdir()
     for name, content in corpus.files.items():
         if callable(content):
             content(folder / name)
         else:
             (folder / name).write_bytes(content)
-    return [name if name[0] == "/" else str(folder / name) for name in corpus.named or corpus.files]
+    return [
+        name if name[0] == "/" else str(folder / name)
+        for name in corpus.checked_paths or corpus.files
+    ]
 
 
-def tried(corpus, folder):
-    """What `dhyan data check` does with a corpus, and whether training would take it."""
+def run_check(corpus, folder):
+    """The result of `dhyan data check` on a corpus, and the error of training on it."""
     from dhyan.cli import main
 
     files = build(corpus, folder)
-    recipe = recipe_of(files, corpus.more)  # as long as one may read the package
+    recipe = recipe_of(files, corpus.options)  # while the package can be read
     if corpus.nobody and not os.getuid():
         os.seteuid(NOBODY)
     output, errors, began = io.StringIO(), io.StringIO(), time.process_time()
-    sys.argv, code = ["dhyan", "data", "check", *files, *corpus.more], 0
+    sys.argv, code = ["dhyan", "data", "check", *files, *corpus.options], 0
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
         try:
             main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        except BaseException as error:  # what no one should ever see
+        except SystemExit as exit_status:
+            code = int(exit_status.code or 0)
+        except BaseException as error:  # a bug
             code, errors = 1, io.StringIO(f"{type(error).__name__}: {error}")
-    taken = trained(recipe)
+    training_message = training_error(recipe)
     os.seteuid(os.getuid())
     return {
         "code": code,
         "output": output.getvalue(),
         "errors": errors.getvalue(),
         "seconds": time.process_time() - began,
-        "trained": taken,
+        "trained": training_message,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
-def recipe_of(files, more):
+def recipe_of(files, options):
     """A recipe that trains on these files."""
     from dhyan.config import load_recipe
 
-    named = dict(zip(("data.source", "data.target"), files, strict=False))
-    columns = {"data.columns": more[1].split(",")} if more else {}
-    return load_recipe("numbers", {**named, **columns})
+    files_by_key = dict(zip(("data.source", "data.target"), files, strict=False))
+    columns = {"data.columns": options[1].split(",")} if options else {}
+    return load_recipe("numbers", {**files_by_key, **columns})
 
 
-def trained(recipe):
-    """The fault by which training refuses a corpus, or nothing."""
+def training_error(recipe):
+    """The error of training on a corpus, or nothing."""
     from dhyan.data.corpus import read_corpus
     from dhyan.errors import UserError
 
     try:
         read_corpus(recipe, stream=True)
-    except UserError as fault:
-        return str(fault)
+    except UserError as error:
+        return str(error)
     return ""
 
 
-def hung(*_):
+def raise_timeout(*_):
     raise TimeoutError("hung")
 
 
-def keeper(root):
-    """Try every corpus of the zoo, and print a line of JSON for each."""
-    signal.signal(signal.SIGALRM, hung)
-    tried(Corpus({"a.en": EN, "a.hi": HI}), root / "good")  # all that is imported is imported now
+def main_program(root):
+    """Check every bad corpus, and print a line of JSON for each."""
+    signal.signal(signal.SIGALRM, raise_timeout)
+    run_check(BadCorpus({"a.en": EN, "a.hi": HI}), root / "good")  # warm-up: imports
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    for number, (name, corpus) in enumerate(ZOO.items()):
+    for number, (name, corpus) in enumerate(BAD_CORPORA.items()):
         signal.alarm(SECONDS)
-        found = tried(corpus, root / str(number))
+        result = run_check(corpus, root / str(number))
         signal.alarm(0)
-        found["megabytes"] -= before
-        print(json.dumps({"name": name, **found}))
+        result["megabytes"] -= before
+        print(json.dumps({"name": name, **result}))
 
 
 if __name__ == "__main__":
-    keeper(Path(sys.argv[1]))
+    main_program(Path(sys.argv[1]))

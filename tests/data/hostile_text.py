@@ -1,8 +1,8 @@
-"""Lines that someone may give a translator: mostly nonsense, some of it meant to hurt."""
+"""Hostile input lines: control characters, invalid UTF-8, markup, injection attempts."""
 
 import random
 
-SCRAPS = [
+FRAGMENTS = [
     *("", " ", "\t", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"),
     *("\0", "\x07", "\x08", "\x1b[31m", "\x1b]0;x\x07", "\x7f", "\x9b", "\ufeff", "\ufffe"),
     *("\u200b", "\u200c", "\u200d", "\u2060", "\u00ad", "\u034f", "\u180e", "\u3164", "\u115f"),
@@ -25,34 +25,39 @@ BYTES = [
     b"\x80\x80",
     b"\xc0\xaf",
 ]
-HEADS = [b"\x1f\x8b\x08\0", b"BZh91", b"PK\x03\x04", b"\xff\xfe", b"\xef\xbb\xbf", b"\xfd7zXZ\0"]
+MAGIC_NUMBERS = [
+    b"\x1f\x8b\x08\0",
+    b"BZh91",
+    b"PK\x03\x04",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\xfd7zXZ\0",
+]
 
 
-def hostile_line(chance):
-    """Bytes of a line without its newline."""
-    draw = chance.random()
+def hostile_line(rng):
+    """A random hostile line as bytes, without its newline."""
+    draw = rng.random()
     if draw < 0.05:
         return b""
     if draw < 0.10:
-        letters = (chance.randrange(0x110000) for _ in range(chance.randint(1, 12)))
-        return "".join(chr(c) for c in letters if not 0xD800 <= c < 0xE000 and c != 10).encode()
+        code_points = (rng.randrange(0x110000) for _ in range(rng.randint(1, 12)))
+        return "".join(chr(c) for c in code_points if not 0xD800 <= c < 0xE000 and c != 10).encode()
     if draw < 0.13:
-        return bytes(chance.randrange(256) for _ in range(chance.randint(1, 20))).replace(
-            b"\n", b""
-        )
-    parts = chance.choices(SCRAPS, k=chance.randint(1, 6))
-    line = chance.choice(["", " "]).join(parts).encode()
+        return bytes(rng.randrange(256) for _ in range(rng.randint(1, 20))).replace(b"\n", b"")
+    parts = rng.choices(FRAGMENTS, k=rng.randint(1, 6))
+    line = rng.choice(["", " "]).join(parts).encode()
     if draw < 0.2:
-        at = chance.randint(0, len(line))
-        line = line[:at] + chance.choice(BYTES) + line[at:]
+        at = rng.randint(0, len(line))
+        line = line[:at] + rng.choice(BYTES) + line[at:]
     return line
 
 
 def hostile_text(seed, lines):
-    """So many lines as one text; its end is open as often as not, its head sometimes false."""
-    chance = random.Random(seed)
-    made = [hostile_line(chance) for _ in range(lines)]
-    if chance.random() < 0.2:
-        made[0] = chance.choice(HEADS) + made[0]
-    made[-1] = made[-1] or b"."
-    return b"\n".join(made) + chance.choice([b"", b"\n"])
+    """Hostile lines as one text; it may lack the last newline or begin with a magic number."""
+    rng = random.Random(seed)
+    parts = [hostile_line(rng) for _ in range(lines)]
+    if rng.random() < 0.2:
+        parts[0] = rng.choice(MAGIC_NUMBERS) + parts[0]
+    parts[-1] = parts[-1] or b"."
+    return b"\n".join(parts) + rng.choice([b"", b"\n"])

@@ -1,4 +1,4 @@
-"""Checks and prepares a small corpus, and tells what came of it; also a program of its own."""
+"""Check and prepare a small corpus and return the result; also runs as a program."""
 
 import contextlib
 import io
@@ -14,8 +14,8 @@ SIZES = ("--set", "text.source_vocabulary_size=330", "--set", "text.target_vocab
 TEST = ("--test-source", "t.tsv")
 
 
-def spoken(*words):
-    """What a command prints."""
+def run_command(*words):
+    """The standard output of a command."""
     before, sys.argv, output = sys.argv, ["dhyan", *words], io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
         main()
@@ -23,22 +23,22 @@ def spoken(*words):
     return output.getvalue()
 
 
-def prepared_in(folder):
-    """All that is said of a corpus, and the sum of every file that is written for it."""
+def prepare_in(folder):
+    """The output of the check, and the checksum of every prepared file."""
     write_corpus(folder, pairs=130)
     english, hindi = ((folder / f"a.{end}").read_text("utf-8").splitlines() for end in ("en", "hi"))
     rows = zip(english[100:110], hindi[100:110], strict=True)
     (folder / "t.tsv").write_text("".join(f"{a.upper()}\t{b}\n" for a, b in rows), "utf-8")
     with contextlib.chdir(folder):
-        found = {"said": spoken("data", "check", "a.en", "a.hi", *TEST)}
+        results = {"check": run_command("data", "check", "a.en", "a.hi", *TEST)}
         for kind in ("unigram", "bpe"):
-            named = ("--source", "a.en", "--target", "a.hi", *TEST, "--allow-leakage", "--quiet")
-            chosen = ("--set", f"text.tokenizer={kind}", "--out", f"ready-{kind}")
-            spoken("data", "prepare", "numbers", *named, *SIZES, *chosen)
+            files = ("--source", "a.en", "--target", "a.hi", *TEST, "--allow-leakage", "--quiet")
+            options = ("--set", f"text.tokenizer={kind}", "--out", f"ready-{kind}")
+            run_command("data", "prepare", "numbers", *files, *SIZES, *options)
         for path in sorted(Path().glob("ready-*/*")):
-            found[str(path)] = sha256(path.read_bytes()).hexdigest()
-    return found
+            results[str(path)] = sha256(path.read_bytes()).hexdigest()
+    return results
 
 
 if __name__ == "__main__":
-    print(json.dumps(prepared_in(Path(sys.argv[1]))))
+    print(json.dumps(prepare_in(Path(sys.argv[1]))))

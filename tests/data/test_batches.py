@@ -11,30 +11,30 @@ from dhyan.data.store import Examples
 from dhyan.special_tokens import BOS, EOS
 
 
-class Numbers:
+class NumberTokenizer:
     """A tokenizer whose tokens are numbers."""
 
     def encode_batch(self, sentences):
         return [[int(word) for word in text.split()] for text in sentences]
 
 
-def corpus(size, *, seed=0, longest=40):
+def corpus(size, *, seed=0, max_length=40):
     """Examples of random lengths; the first token of both sides is 100 + the example's number."""
     sizes = np.random.default_rng(seed)
     pairs = []
     for row in range(size):
-        source = int(sizes.integers(1, longest + 1))
-        target = int(np.clip(source + sizes.integers(-3, 4), 1, longest))
+        source = int(sizes.integers(1, max_length + 1))
+        target = int(np.clip(source + sizes.integers(-3, 4), 1, max_length))
         sides = [" ".join([str(100 + row)] * length) for length in (source, target)]
         pairs.append(Pair(*sides, row + 1))
-    return encode_pairs(pairs, Numbers(), Numbers(), max_tokens=longest)
+    return encode_pairs(pairs, NumberTokenizer(), NumberTokenizer(), max_tokens=max_length)
 
 
 def stream(size, *, seed=1, window=2**16, tokens=200, examples=None):
     return Batches(examples or corpus(size), tokens_per_batch=tokens, seed=seed, window=window)
 
 
-def numbers(batch):
+def example_numbers(batch):
     """Which examples a batch holds; both sides must agree, in every token."""
     assert (batch.target.ids[:, 0] == BOS).all()
     rows = batch.source.ids[:, 0] - 100
@@ -47,15 +47,15 @@ def numbers(batch):
     return rows.tolist()
 
 
-def one_epoch(batches, position=0):
-    epoch, seen = batches.epoch(position), []
+def read_epoch(batches, position=0):
+    epoch, rows = batches.epoch(position), []
     while batches.epoch(position) == epoch:
         batch, position = batches.at(position)
-        seen.append(numbers(batch))
-    return seen, position
+        rows.append(example_numbers(batch))
+    return rows, position
 
 
-def going_on(batches, position):
+def batches_from(batches, position):
     """Every batch from a position on, each with the position after it."""
     while True:
         batch, position = batches.at(position)
@@ -71,19 +71,19 @@ def test_every_pair_comes_once_an_epoch_unchanged(size, window):
     position = 0
     for epoch in range(3):
         assert batches.epoch(position) == epoch
-        seen, position = one_epoch(batches, position)
-        assert sorted(sum(seen, [])) == list(range(size))
+        rows, position = read_epoch(batches, position)
+        assert sorted(sum(rows, [])) == list(range(size))
         assert position == (epoch + 1) * size
 
 
-def test_going_on_from_any_position_gives_the_same_batches():
+def test_resuming_at_any_position_gives_the_same_batches():
     examples = corpus(300)
-    whole = list(islice(going_on(stream(300, window=100, examples=examples), 0), 120))
-    positions = [0, *(position for _, position in whole)]
+    uninterrupted = list(islice(batches_from(stream(300, window=100, examples=examples), 0), 120))
+    positions = [0, *(position for _, position in uninterrupted)]
     assert positions[-1] > 600, "the test should pass the end of an epoch"
-    for place in range(0, 120, 7):
-        again = going_on(stream(300, window=100, examples=examples), positions[place])
-        for (batch, position), (other, after) in zip(whole[place:], again, strict=False):
+    for index in range(0, 120, 7):
+        resumed = batches_from(stream(300, window=100, examples=examples), positions[index])
+        for (batch, position), (other, after) in zip(uninterrupted[index:], resumed, strict=False):
             assert position == after
             assert torch.equal(batch.source.ids, other.source.ids)
             assert torch.equal(batch.target.ids, other.target.ids)
@@ -91,9 +91,9 @@ def test_going_on_from_any_position_gives_the_same_batches():
 
 def test_batches_can_be_read_in_any_order():
     batches = stream(300, window=100)
-    positions = [0, *(position for _, position in islice(going_on(batches, 0), 40))]
-    forwards = [numbers(batches.at(position)[0]) for position in positions]
-    backwards = [numbers(batches.at(position)[0]) for position in reversed(positions)]
+    positions = [0, *(position for _, position in islice(batches_from(batches, 0), 40))]
+    forwards = [example_numbers(batches.at(position)[0]) for position in positions]
+    backwards = [example_numbers(batches.at(position)[0]) for position in reversed(positions)]
     assert forwards == backwards[::-1]
 
 
@@ -109,19 +109,19 @@ def test_a_position_inside_a_batch_is_refused():
 @pytest.mark.parametrize("tokens", [42, 100, 1000, 10**6])
 def test_no_batch_is_over_its_budget(tokens):
     batches = stream(400, tokens=tokens)
-    for batch, _ in islice(going_on(batches, 0), 30):
+    for batch, _ in islice(batches_from(batches, 0), 30):
         rows = len(batch.source)
         assert rows * max(batch.source.ids.shape[1], batch.target.ids.shape[1]) <= tokens
-    counts = [len(rows) for rows in one_epoch(batches)[0]]
+    counts = [len(rows) for rows in read_epoch(batches)[0]]
     assert len(counts) == 1 if tokens == 10**6 else len(counts) > 1
 
 
-def test_a_pair_over_the_budget_comes_alone():
-    seen, _ = one_epoch(stream(20, tokens=1))
-    assert [len(rows) for rows in seen] == [1] * 20
+def test_a_pair_over_the_budget_is_a_batch_of_its_own():
+    batches, _ = read_epoch(stream(20, tokens=1))
+    assert [len(rows) for rows in batches] == [1] * 20
 
 
-def test_little_is_padding():
+def test_under_a_tenth_of_a_batch_is_padding():
     batches = stream(5000, tokens=2000)
     real = padded = position = 0
     while position < 5000:
@@ -135,9 +135,9 @@ def test_little_is_padding():
 def test_the_order_changes_with_the_epoch_and_the_seed():
     examples = corpus(300)
     batches = stream(300, examples=examples)
-    first, position = one_epoch(batches)
-    second, _ = one_epoch(batches, position)
-    other, _ = one_epoch(stream(300, seed=2, examples=examples))
+    first, position = read_epoch(batches)
+    second, _ = read_epoch(batches, position)
+    other, _ = read_epoch(stream(300, seed=2, examples=examples))
     assert first != second
     assert first != other
     assert {frozenset(rows) for rows in first} != {frozenset(rows) for rows in second}
@@ -145,11 +145,11 @@ def test_the_order_changes_with_the_epoch_and_the_seed():
 
 def test_short_batches_do_not_come_first():
     batches = stream(5000, tokens=500)
-    widths = [batch.target.ids.shape[1] for batch, _ in islice(going_on(batches, 0), 200)]
+    widths = [batch.target.ids.shape[1] for batch, _ in islice(batches_from(batches, 0), 200)]
     assert abs(np.corrcoef(widths, np.arange(200))[0, 1]) < 0.2
 
 
-def test_a_window_of_a_long_epoch_is_planned_at_once():
+def test_a_window_of_a_far_epoch_is_planned_at_once():
     size = 2_000_000
     offsets = np.arange(size + 1) * 4
     ids = np.full(size * 4, 7, dtype=np.int32)
@@ -161,7 +161,7 @@ def test_a_window_of_a_long_epoch_is_planned_at_once():
     assert len(batch.source) == position - far == 1024
 
 
-def test_a_batch_ends_only_where_one_more_row_would_pass_the_budget():
+def test_a_batch_ends_where_the_next_row_is_over_the_budget():
     batches = sorted_batches(corpus(300), 200)
     for batch, after in pairwise(batches):
         rows = [side.lengths for side in (batch.source, batch.target, after.source, after.target)]
@@ -169,16 +169,16 @@ def test_a_batch_ends_only_where_one_more_row_would_pass_the_budget():
         assert width * (len(batch.source) + 1) > 200
 
 
-def test_validation_sees_each_pair_once_from_short_to_long():
+def test_validation_has_each_pair_once_from_short_to_long():
     examples = corpus(300)
     batches = sorted_batches(examples, 200)
-    assert sorted(sum(map(numbers, batches), [])) == list(range(300))
+    assert sorted(sum(map(example_numbers, batches), [])) == list(range(300))
     lengths = torch.cat([batch.target.lengths for batch in batches])
     assert (lengths.diff() >= 0).all()
     for batch in batches:
         assert max(batch.source.ids.numel(), batch.target.ids.numel()) <= 200
 
 
-def test_a_stream_of_nothing_is_refused():
+def test_a_budget_of_zero_tokens_is_refused():
     with pytest.raises(ValueError, match="tokens_per_batch=0, window=8"):
         stream(3, tokens=0, window=8)

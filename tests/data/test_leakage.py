@@ -1,4 +1,4 @@
-"""Test sentences that stand in a training text are found, and training on them is refused."""
+"""Leakage: test sentences in the training text are detected, and training is refused."""
 
 import json
 import random
@@ -29,14 +29,14 @@ app.add_typer(data_app, name="data")
 app.command("train")(train_command)
 
 
-def sentences(chance, count, shortest=5, longest=30):
-    """Pairs of words by chance, with capitals and marks."""
+def sentences(rng, count, min_words=5, max_words=30):
+    """Pairs of random words, with capitals and punctuation."""
     for line in range(1, count + 1):
-        own = [
-            " ".join(chance.choices(words, k=chance.randint(shortest, longest)))
+        sides = [
+            " ".join(rng.choices(words, k=rng.randint(min_words, max_words)))
             for words in (ENGLISH, HINDI)
         ]
-        yield Pair(f"{own[0].capitalize()}.", f"{own[1]}।", line)
+        yield Pair(f"{sides[0].capitalize()}.", f"{sides[1]}।", line)
 
 
 def other_spaces(text):
@@ -48,72 +48,72 @@ def other_marks(text):
     return "“" + text.rstrip(".।").replace(" ", ", ", 1) + "!”"
 
 
-def another_word(text, chance):
+def another_word(text, rng):
     words = text.split()
-    words[chance.randrange(len(words))] = "zzz"
+    words[rng.randrange(len(words))] = "zzz"
     return " ".join(words)
 
 
-def cut_short(text, chance):
+def cut_short(text, rng):
     words = text.split()
     return " ".join(words[: 3 * len(words) // 4])
 
 
-PLANTS = {
-    "the same": ("exact", lambda text, chance: text),
-    "other case": ("folded", lambda text, chance: text.upper() + "?"),
-    "other spaces": ("exact", lambda text, chance: other_spaces(text)),
-    "other marks": ("folded", lambda text, chance: other_marks(text)),
+CHANGES = {
+    "the same": ("exact", lambda text, rng: text),
+    "other case": ("folded", lambda text, rng: text.upper() + "?"),
+    "other spaces": ("exact", lambda text, rng: other_spaces(text)),
+    "other marks": ("folded", lambda text, rng: other_marks(text)),
     "another word": ("near", another_word),
     "cut short": ("near", cut_short),
 }
 
 
-def planted(kind, where, tests, chance):
-    """A training text, a hundredth of it copies of tests on some side."""
-    change, train = PLANTS[kind][1], list(sentences(chance, 100 * len(tests)))
-    for pair, place in zip(tests, chance.sample(range(len(train)), len(tests)), strict=True):
-        old = train[place]
-        train[place] = Pair(
-            change(pair.source, chance) if where != "target" else old.source,
-            change(pair.target, chance) if where != "source" else old.target,
+def plant_copies(change_name, side, tests, rng):
+    """A training text in which one pair in a hundred is a changed test sentence, on some side."""
+    change, train = CHANGES[change_name][1], list(sentences(rng, 100 * len(tests)))
+    for pair, index in zip(tests, rng.sample(range(len(train)), len(tests)), strict=True):
+        old = train[index]
+        train[index] = Pair(
+            change(pair.source, rng) if side != "target" else old.source,
+            change(pair.target, rng) if side != "source" else old.target,
             old.line,
         )
     return train
 
 
 @pytest.mark.parametrize("count", [15, pytest.param(300, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("where", ["source", "target", "pair"])
-@pytest.mark.parametrize("kind", PLANTS)
-def test_every_planted_copy_is_detected_at_its_location(kind, where, count):
-    chance = random.Random(f"{kind} {where}")
-    longer = {"another word": 8, "cut short": 11}.get(kind, 5)
-    tests = list(sentences(chance, count, shortest=longer))
-    clean = list(sentences(chance, 9 * count))
+@pytest.mark.parametrize("planted_side", ["source", "target", "pair"])
+@pytest.mark.parametrize("change_name", CHANGES)
+def test_every_planted_copy_is_detected(change_name, planted_side, count):
+    rng = random.Random(f"{change_name} {planted_side}")
+    longer = {"another word": 8, "cut short": 11}.get(change_name, 5)
+    tests = list(sentences(rng, count, min_words=longer))
+    clean = list(sentences(rng, 9 * count))
     detector = LeakageDetector()
     detector.add_test(tests, "test")
     detector.add_test(clean, "clean")
-    detector.scan(planted(kind, where, tests, chance), "train")
+    detector.scan(plant_copies(change_name, planted_side, tests, rng), "train")
     leaks = detector.report()
-    sides = {"source", "target"} if where == "pair" else {where}
+    sides = {"source", "target"} if planted_side == "pair" else {planted_side}
     for side in ("source", "target", "pair"):
-        wanted = count if side in sides or side == where else 0
-        assert len(leaks.matches[side]) == wanted, side
-        assert leaks.count(side, PLANTS[kind][0]) == wanted
-    assert set(leaks.all) == set(range(count)), "not one of the clean ones"
+        expected = count if side in sides or side == planted_side else 0
+        assert len(leaks.matches[side]) == expected, side
+        assert leaks.count(side, CHANGES[change_name][0]) == expected
+    assert set(leaks.all) == set(range(count)), "no clean sentence matches"
     assert leaks.significant
-    print(f"{kind}, {where}: {count} of {count} found, 0 of {9 * count} clean ones")
+    print(f"{change_name}, {planted_side}: {count} of {count} found, 0 of {9 * count} clean ones")
 
 
-def test_a_clean_pair_has_no_leak():
-    chance, detector = random.Random(5), LeakageDetector()
-    detector.add_test(sentences(chance, 500), "test")
-    detector.scan(sentences(chance, 4000), "train")
+def test_clean_pairs_have_no_leakage():
+    rng, detector = random.Random(5), LeakageDetector()
+    detector.add_test(sentences(rng, 500), "test")
+    detector.scan(sentences(rng, 4000), "train")
     assert not detector.report().all
     assert not detector.report().significant
 
 
-def found(tests, train):
+def scan(tests, train):
     detector = LeakageDetector()
     detector.add_test([Pair(*pair, line) for line, pair in enumerate(tests, 1)], "test")
     detector.scan([Pair(*pair, line) for line, pair in enumerate(train, 1)], "train")
@@ -122,23 +122,23 @@ def found(tests, train):
 
 def test_a_few_short_sentences_in_both_are_allowed():
     rest = [(f"long sentence number {n} of all", f"लंबा वाक्य क्रमांक {n} यहाँ") for n in range(19)]
-    few = found([("Thank you!", "धन्यवाद।"), *rest], [("thank you", "धन्यवाद")])
+    few = scan([("Thank you!", "धन्यवाद।"), *rest], [("thank you", "धन्यवाद")])
     assert (len(few.all), few.significant) == (1, False)
-    many = found([("Yes.", "हाँ।"), ("No.", "नहीं।"), ("Ok.", "ठीक"), *rest[:17]],
+    over_limit = scan([("Yes.", "हाँ।"), ("No.", "नहीं।"), ("Ok.", "ठीक"), *rest[:17]],
                  [("yes", "हाँ"), ("no", "नहीं"), ("ok", "ठीक")])  # fmt: skip
-    assert many.significant
-    long = found([(" ".join("abcd"), "क"), *rest], [("A B, C d", "ख")])
+    assert over_limit.significant
+    long = scan([(" ".join("abcd"), "क"), *rest], [("A B, C d", "ख")])
     assert len("abcd") >= MIN_WORDS
     assert long.significant
 
 
-def test_a_pair_matches_only_if_both_sides_are_in_one_pair():
-    apart = found([("a b c d e", "क ख ग घ च")], [("a b c d e", "x"), ("y", "क ख ग घ च")])
-    assert [len(apart.matches[where]) for where in ("source", "target", "pair")] == [1, 1, 0]
+def test_a_pair_matches_if_both_sides_are_in_the_same_pair():
+    apart = scan([("a b c d e", "क ख ग घ च")], [("a b c d e", "x"), ("y", "क ख ग घ च")])
+    assert [len(apart.matches[side]) for side in ("source", "target", "pair")] == [1, 1, 0]
 
 
 def test_a_sentence_counts_once_as_its_strongest_match():
-    leaks = found(
+    leaks = scan(
         [("A b c d e.", "x")], [("a b c d e", "1"), ("A b c d e.", "2"), ("a b c d e", "3")]
     )
     assert leaks.count("source", "exact") == 1
@@ -148,25 +148,25 @@ def test_a_sentence_counts_once_as_its_strongest_match():
 
 @pytest.mark.parametrize("size", [8, 9, 12, 15, 16, 17, 30])
 def test_one_substitution_insertion_or_deletion_is_a_near_match(size):
-    said = [f"w{at}" for at in range(size)]
+    words = [f"w{at}" for at in range(size)]
     for at in range(size):
-        for new in ([*said[:at], "x", *said[at + 1 :]], [*said[:at], "x", *said[at:]],
-                    said[:at] + said[at + 1 :]):  # fmt: skip
-            leaks = found([(" ".join(said), "x")], [(" ".join(new), "y")])
+        for new in ([*words[:at], "x", *words[at + 1 :]], [*words[:at], "x", *words[at:]],
+                    words[:at] + words[at + 1 :]):  # fmt: skip
+            leaks = scan([(" ".join(words), "x")], [(" ".join(new), "y")])
             assert leaks.count("source", "near") == 1, (at, new)
 
 
-def test_two_words_changed_in_a_short_sentence_make_another():
-    said = "the old man gave his daughter a small red book".split()
-    other = "the old man sold his daughter a small red car".split()
-    assert not found([(" ".join(said), "x")], [(" ".join(other), "y")]).all
-    assert not found([("we go to school today", "x")], [("we go to town today", "y")]).all
+def test_two_changed_words_in_a_short_sentence_are_no_match():
+    words = "the old man gave his daughter a small red book".split()
+    changed = "the old man sold his daughter a small red car".split()
+    assert not scan([(" ".join(words), "x")], [(" ".join(changed), "y")]).all
+    assert not scan([("we go to school today", "x")], [("we go to town today", "y")]).all
 
 
 def test_characters_are_words_in_scripts_without_spaces():
     assert fold_words("我喜欢read书") == ["我", "喜", "欢", "read", "书"]
     text = "这是一个很长的句子用来测试是否会被找到"
-    assert found([(text, "x")], [(text[:-3], "y")]).count("source", "near") == 1
+    assert scan([(text, "x")], [(text[:-3], "y")]).count("source", "near") == 1
 
 
 AWKWARD = "aBéE\u0301कक़\u0958\u093c\u094d।|“▁ \t\u2028\u00a0\u200d\u200b\ufeff\u202e\x07ßİﬁ中"
@@ -174,20 +174,20 @@ AWKWARD = "aBéE\u0301कक़\u0958\u093c\u094d।|“▁ \t\u2028\u00a0\u200d
 
 @settings(deadline=None, derandomize=True, database=None)
 @given(st.text() | st.text(alphabet=AWKWARD))
-def test_words_are_those_of_the_normal_form(text):
+def test_folded_words_are_those_of_the_normal_form(text):
     assert fold_words(text) == fold_words(normalize(text))
 
 
-def test_marks_alone_are_compared_as_they_are():
-    assert not found([("?!", "—")], [("…", "।")]).all
-    assert len(found([("?!", "—")], [("?!", "।")]).all) == 1
+def test_punctuation_alone_is_compared_exactly():
+    assert not scan([("?!", "—")], [("…", "।")]).all
+    assert len(scan([("?!", "—")], [("?!", "।")]).all) == 1
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """Files: a training text, a clean test, and one of which every tenth stands in it."""
-    folder, chance = tmp_path_factory.mktemp("leaks"), random.Random(1)
-    train, clean = list(sentences(chance, 400, 4, 12)), list(sentences(chance, 40, 4, 12))
+def folder(tmp_path_factory):
+    """Files: a training text, a clean test, and one with every tenth sentence from training."""
+    folder, rng = tmp_path_factory.mktemp("leaks"), random.Random(1)
+    train, clean = list(sentences(rng, 400, 4, 12)), list(sentences(rng, 40, 4, 12))
     leaky = [train[7 * at + 3] if at % 10 == 0 else pair for at, pair in enumerate(clean)]
     for name, pairs in (("train", train), ("clean", clean), ("leaky", leaky)):
         for side, end in (("source", "en"), ("target", "hi")):
@@ -196,47 +196,49 @@ def place(tmp_path_factory):
     return folder
 
 
-def set_over(place, use, name, **more):
-    own = {f"data.{use}_source": str(place / f"{name}.en")}
-    own[f"data.{use}_target"] = str(place / f"{name}.hi")
-    return tiny_settings("rnn", place / "train.en", place / "train.hi", **own, **more)
+def settings_with(folder, split, name, **settings):
+    files = {f"data.{split}_source": str(folder / f"{name}.en")}
+    files[f"data.{split}_target"] = str(folder / f"{name}.hi")
+    return tiny_settings("rnn", folder / "train.en", folder / "train.hi", **files, **settings)
 
 
-def recipe_of(*arguments, **more):
-    return load_recipe("bahdanau2015-small", set_over(*arguments, **more))
+def recipe_of(*arguments, **settings):
+    return load_recipe("bahdanau2015-small", settings_with(*arguments, **settings))
 
 
-@pytest.mark.parametrize("use", ["valid", "test"])
-def test_training_refuses_leakage_unless_allowed(log, use, place, tmp_path):
-    assert len(load_corpus(recipe_of(place, use, "clean")).training) > 380
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_training_refuses_leakage_unless_allowed(log, split, folder, tmp_path):
+    assert len(load_corpus(recipe_of(folder, split, "clean")).training) > 380
     assert not [line for line in log.messages if "training text" in line]
     sentence = (
         r"^4 of 40 test sentences occur in the training text \(4 word for word; first "
         r".*leaky\.en:1 = .*train\.en:4\); take them out .* --allow-leakage$"
     )
     with pytest.raises(UserError, match=sentence):
-        load_corpus(recipe_of(place, use, "leaky"))
+        load_corpus(recipe_of(folder, split, "leaky"))
     with pytest.raises(UserError, match=sentence):
-        prepare(recipe_of(place, use, "leaky"), tmp_path / "out")
-    load_corpus(recipe_of(place, use, "leaky", **{"data.allow_leakage": True}))
+        prepare(recipe_of(folder, split, "leaky"), tmp_path / "out")
+    load_corpus(recipe_of(folder, split, "leaky", **{"data.allow_leakage": True}))
     assert log.messages[-1].endswith(": allowed")
 
 
-def test_leakage_in_a_mixed_corpus_is_detected(place):
-    mix = [{"source": str(place / "leaky.en"), "target": str(place / "leaky.hi")}]
+def test_leakage_in_a_mixed_corpus_is_detected(folder):
+    mix = [{"source": str(folder / "leaky.en"), "target": str(folder / "leaky.hi")}]
     with pytest.raises(UserError, match=r"^40 of 40 "):
-        load_corpus(recipe_of(place, "test", "leaky", **{"data.mix": mix}))
+        load_corpus(recipe_of(folder, "test", "leaky", **{"data.mix": mix}))
 
 
-def test_a_test_that_is_named_is_not_used(place):
-    named, bare = (load_corpus(recipe_of(place, use, "clean")) for use in ("test", "valid"))
-    alone = tiny_settings("rnn", place / "train.en", place / "train.hi")
+def test_a_named_test_set_is_not_trained_on(folder):
+    with_test, with_validation = (
+        load_corpus(recipe_of(folder, split, "clean")) for split in ("test", "valid")
+    )
+    alone = tiny_settings("rnn", folder / "train.en", folder / "train.hi")
     plain = load_corpus(load_recipe("bahdanau2015-small", alone))
-    assert named.fingerprint == plain.fingerprint != bare.fingerprint
+    assert with_test.fingerprint == plain.fingerprint != with_validation.fingerprint
 
 
 @pytest.mark.parametrize("side", ["test_target", "valid_target"])
-def test_a_target_without_its_source_is_refused(place, side):
+def test_a_target_without_its_source_is_refused(folder, side):
     with pytest.raises(UserError, match=f"data.{side}: .* has no source side"):
         load_recipe("bahdanau2015-small", {f"data.{side}": "a.hi"})
 
@@ -245,54 +247,54 @@ def run(*arguments):
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
-def test_the_check_counts_leakage_by_side_and_kind(place):
-    files = place / "train.en", place / "train.hi", "--test-source"
-    clean = run("data", "check", *files, place / "clean.en", "--test-target", place / "clean.hi")
+def test_the_check_counts_leakage_by_side_and_match(folder):
+    files = folder / "train.en", folder / "train.hi", "--test-source"
+    clean = run("data", "check", *files, folder / "clean.en", "--test-target", folder / "clean.hi")
     assert clean.exit_code == 0, clean.output
     assert "test in the corpus   exact  folded    near\nsources                  0 " in clean.stdout
-    leaky = run("data", "check", *files, place / "leaky.en", "--test-target", place / "leaky.hi")
+    leaky = run("data", "check", *files, folder / "leaky.en", "--test-target", folder / "leaky.hi")
     assert leaky.exit_code == 2
-    for where in ("sources", "targets", "pairs"):
-        assert f"\n{where:<18}       4       0       0  {place}/leaky.en:1 = " in leaky.stdout
-    refused = run("data", "check", *files[:2], "--test-target", place / "clean.hi")
+    for side in ("sources", "targets", "pairs"):
+        assert f"\n{side:<18}       4       0       0  {folder}/leaky.en:1 = " in leaky.stdout
+    refused = run("data", "check", *files[:2], "--test-target", folder / "clean.hi")
     assert "clean.hi: has no source side; add --test-source FILE" in str(refused.exception)
 
 
-def test_the_check_has_the_same_counts_as_json(place):
-    files = place / "train.en", place / "train.hi", "--test-source", place / "leaky.en"
-    done = run("data", "check", *files, "--test-target", place / "leaky.hi", "--json")
+def test_the_check_has_the_same_counts_as_json(folder):
+    files = folder / "train.en", folder / "train.hi", "--test-source", folder / "leaky.en"
+    done = run("data", "check", *files, "--test-target", folder / "leaky.hi", "--json")
     assert done.exit_code == 2
-    found = json.loads(done.stdout)
-    assert found["pairs"] == 400
-    assert found["leakage"]["pair"] == {"exact": 4, "folded": 0, "near": 0}
-    assert found["refused_for_leakage"]
-    (place / "some.tsv").write_text("en\thi\na b\tक ख\n\tग\nd e\tnot Hindi\n", encoding="utf-8")
-    done = run("data", "check", place / "some.tsv", "--columns", "en,hi", "--json")
-    found = json.loads(done.stdout)
+    report = json.loads(done.stdout)
+    assert report["pairs"] == 400
+    assert report["leakage"]["pair"] == {"exact": 4, "folded": 0, "near": 0}
+    assert report["refused_for_leakage"]
+    (folder / "some.tsv").write_text("en\thi\na b\tक ख\n\tग\nd e\tnot Hindi\n", encoding="utf-8")
+    done = run("data", "check", folder / "some.tsv", "--columns", "en,hi", "--json")
+    report = json.loads(done.stdout)
     assert done.exit_code == 0
-    assert found["dropped"]["empty source"] == {"count": 1, "locations": [f"{place}/some.tsv:3"]}
-    assert found["wrong_script"]["target"]["locations"] == [f"{place}/some.tsv:4"]
-    assert "leaks" not in found
+    assert report["dropped"]["empty source"] == {"count": 1, "locations": [f"{folder}/some.tsv:3"]}
+    assert report["wrong_script"]["target"]["locations"] == [f"{folder}/some.tsv:4"]
+    assert "leakage" not in report
 
 
-def test_the_command_refuses_leakage_unless_allowed(place, tmp_path):
+def test_the_command_refuses_leakage_unless_allowed(folder, tmp_path):
     few = {"training.steps": 1, "training.validate_every": 1, "text.tokenizer": "words"}
-    own = set_over(place, "valid", "leaky", **few, **{"decoding.max_length": 3})
-    words = ("train", "bahdanau2015-small", "--threads", 1, "--quiet", *as_arguments(own))
+    settings = settings_with(folder, "valid", "leaky", **few, **{"decoding.max_length": 3})
+    words = ("train", "bahdanau2015-small", "--threads", 1, "--quiet", *as_arguments(settings))
     refused = run(*words, "--out", tmp_path / "no")
     assert isinstance(refused.exception, UserError)
     assert "--allow-leakage" in str(refused.exception)
     assert not (tmp_path / "no").exists()
-    went = run(*words, "--out", tmp_path / "yes", "--allow-leakage")
-    assert went.exit_code == 0, went.output
+    allowed = run(*words, "--out", tmp_path / "yes", "--allow-leakage")
+    assert allowed.exit_code == 0, allowed.output
 
 
-def test_a_set_phrase_of_many_tests_hides_no_match():
-    said = "we hereby certify that all of the following"
-    tests = [Pair(f"{said} {number}", f"{number}", number) for number in range(1, 4 * MAX_SHARED)]
+def test_a_set_phrase_hides_no_match():
+    phrase = "we hereby certify that all of the following"
+    tests = [Pair(f"{phrase} {number}", f"{number}", number) for number in range(1, 4 * MAX_SHARED)]
     detector = LeakageDetector()
     detector.add_test(tests, "test")
     detector.scan([*tests[: 2 * MAX_SHARED], *tests[: 3 * MAX_SHARED]], "train")
-    found = detector.report()
-    assert found.count("pair", "exact") == 3 * MAX_SHARED
-    assert found.matches["pair"][0].location == "train:1"
+    report = detector.report()
+    assert report.count("pair", "exact") == 3 * MAX_SHARED
+    assert report.matches["pair"][0].location == "train:1"

@@ -15,15 +15,15 @@ def order(size, *key):
 
 
 @pytest.mark.parametrize("size", [*SIZES, 1_000_003])
-def test_every_index_is_hit_once(size):
+def test_a_permutation_is_a_bijection(size):
     for epoch in range(3 if size < 10**6 else 1):
         assert np.array_equal(np.bincount(order(size, 1, epoch), minlength=size), np.ones(size))
 
 
 def test_every_key_gives_another_order():
     keys = [(0, 0), (0, 1), (1, 0), (1, 1), (-1, 0), (0,), (0, 0, 0), (2**63, 0)]
-    orders = {order(100, *key).tobytes() for key in keys}
-    assert len(orders) == len(keys)
+    distinct_orders = {order(100, *key).tobytes() for key in keys}
+    assert len(distinct_orders) == len(keys)
 
 
 def test_an_index_maps_the_same_alone_or_in_a_batch():
@@ -55,48 +55,50 @@ def test_the_key_is_mixed_by_splitmix64():
 
 
 def test_the_order_is_the_same_in_another_process():
-    here = order(10, 7, 2).tolist()
+    expected = order(10, 7, 2).tolist()
     code = (
         "import numpy as np; from dhyan.data.permutation import Permutation;"
         "print(Permutation(10, (7, 2)).permute(np.arange(10)).tolist())"
     )
     path = {"PYTHONPATH": "src", "PYTHONHASHSEED": "99"}
-    there = subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, check=True)
-    assert there.stdout.decode().strip() == str(here)
+    process = subprocess.run(
+        [sys.executable, "-c", code], env=path, capture_output=True, check=True
+    )
+    assert process.stdout.decode().strip() == str(expected)
 
 
 @pytest.mark.parametrize("size", [3, 10, 33, 100])
-def test_every_index_lands_everywhere_equally_often(size):
+def test_images_are_uniformly_distributed(size):
     keys = 500
     hits = np.zeros((size, size))
     for epoch in range(keys):
         hits[np.arange(size), order(size, 5, epoch)] += 1
     expected = keys / size
-    surprise = ((hits - expected) ** 2 / expected).sum() / (size - 1) ** 2
-    assert surprise < 1 + 4 * (2 / (size - 1) ** 2) ** 0.5  # chi-square within four deviations
+    chi_square = ((hits - expected) ** 2 / expected).sum() / (size - 1) ** 2
+    assert chi_square < 1 + 4 * (2 / (size - 1) ** 2) ** 0.5  # chi-square within four deviations
 
 
-def test_neighbours_do_not_stay_neighbours():
-    places = order(1_000_003, 1, 0)
-    assert abs(np.corrcoef(places, np.arange(len(places)))[0, 1]) < 0.005
-    assert abs(np.corrcoef(places[1:], places[:-1])[0, 1]) < 0.005
-    assert (np.abs(np.diff(places)) == 1).sum() < 20
+def test_neighbours_are_uncorrelated():
+    images = order(1_000_003, 1, 0)
+    assert abs(np.corrcoef(images, np.arange(len(images)))[0, 1]) < 0.005
+    assert abs(np.corrcoef(images[1:], images[:-1])[0, 1]) < 0.005
+    assert (np.abs(np.diff(images)) == 1).sum() < 20
 
 
 def test_memory_does_not_grow_with_the_size():
     tracemalloc.start()
     try:
-        places = Permutation(10**10, (1, 0)).permute(np.arange(10**10 - 1000, 10**10))
+        images = Permutation(10**10, (1, 0)).permute(np.arange(10**10 - 1000, 10**10))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert len(set(places.tolist())) == 1000
-    assert places.min() >= 0
-    assert places.max() < 10**10
+    assert len(set(images.tolist())) == 1000
+    assert images.min() >= 0
+    assert images.max() < 10**10
     assert peak < 1_000_000
 
 
-def test_what_is_not_an_index_is_refused():
+def test_an_index_out_of_range_is_refused():
     with pytest.raises(ValueError, match="size is 0"):
         Permutation(0, (1,))
     for index in (-1, 10):

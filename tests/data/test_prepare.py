@@ -67,96 +67,103 @@ def examples_of(recipe):
 
 
 def batches_of(recipe, count=40):
-    """The first batches, each with where the next begins."""
+    """The first batches, each with the next position."""
     stream, position = Batches(examples_of(recipe), tokens_per_batch=200, seed=1), 0
     for _ in range(count):
         batch, position = stream.at(position)
         yield batch.source.ids.tolist(), batch.target.ids.tolist(), position
 
 
-KINDS = {
+SETTINGS = {
     "plain": {},
     "shared": {"text.shared_vocabulary": True},
     "bounded": {"data.max_words": 5, "data.max_length_ratio": 2.0},
     "placeholders": {"text.placeholders": ["number", "url"]},
     "dropout": {"text.tokenizer": "bpe", "text.bpe_dropout": 0.3},
-    "few lessons": {"text.vocabulary_pairs": 50},
+    "few vocabulary pairs": {"text.vocabulary_pairs": 50},
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_prepared_pairs_make_the_same_batches_as_the_text(files, more, tmp_path, kind):
-    recipe = mixed(files, more, **KINDS[kind])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_prepared_pairs_make_the_same_batches_as_the_text(files, more, tmp_path, name):
+    recipe = mixed(files, more, **SETTINGS[name])
     ready = prepared(recipe, tmp_path / "ready")
-    ours, theirs = load_corpus(recipe), load_corpus(with_languages(ready))
-    assert ours.validation == theirs.validation
-    assert ours.fingerprint == theirs.fingerprint
-    assert ours.sample == theirs.sample
+    first_result, second_result = load_corpus(recipe), load_corpus(with_languages(ready))
+    assert first_result.validation == second_result.validation
+    assert first_result.fingerprint == second_result.fingerprint
+    assert first_result.sample == second_result.sample
     assert list(batches_of(recipe)) == list(batches_of(ready))
 
 
 def test_a_run_on_text_resumes_on_prepared_pairs_bit_for_bit(files, tmp_path):
     recipe = tiny_recipe("rnn", *files, **{"training.keep_checkpoints": 99, "training.steps": 6})
-    whole = tmp_path / "whole"
-    list(train(recipe, whole, threads=1))
-    shutil.copytree(whole / "step-2", tmp_path / "half" / "step-2")
+    uninterrupted = tmp_path / "whole"
+    list(train(recipe, uninterrupted, threads=1))
+    shutil.copytree(uninterrupted / "step-2", tmp_path / "half" / "step-2")
     ready = prepared(recipe, tmp_path / "ready")
     list(train(ready, tmp_path / "half", resume=True, threads=1))
-    ours, theirs = (read_checkpoint(tmp_path / run / "step-6") for run in ("half", "whole"))
+    first_result, second_result = (
+        read_checkpoint(tmp_path / run / "step-6") for run in ("half", "whole")
+    )
     for name in ("model.safetensors", "training.safetensors", "source.json"):
-        assert ours[name] == theirs[name]
+        assert first_result[name] == second_result[name]
 
 
-def halves(recipe, then, folder, **more):
-    """Whether a run that goes on with another recipe ends as if it had not changed."""
+def resumes_identically(recipe, then, folder, **more):
+    """Whether a run that resumes with another recipe ends with the same weights."""
     list(train(recipe, folder / "whole", threads=1))
     shutil.copytree(folder / "whole" / "step-2", folder / "half" / "step-2")
     list(train(then, folder / "half", resume=True, threads=1))
-    ours, theirs = (read_checkpoint(folder / run / "step-4") for run in ("half", "whole"))
-    return all(ours[name] == theirs[name] for name in ("model.safetensors", "training.safetensors"))
+    first_result, second_result = (
+        read_checkpoint(folder / run / "step-4") for run in ("half", "whole")
+    )
+    return all(
+        first_result[name] == second_result[name]
+        for name in ("model.safetensors", "training.safetensors")
+    )
 
 
-LONG = {"training.keep_checkpoints": 99, "training.steps": 4}
+KEEP_ALL = {"training.keep_checkpoints": 99, "training.steps": 4}
 
 
 @pytest.mark.parametrize("first", ["text", "ids"])
-def test_a_mixed_run_goes_on_with_the_text_or_with_the_ids(files, more, tmp_path, first):
-    text = mixed(files, more, **LONG)
+def test_a_mixed_run_resumes_with_text_or_ids(files, more, tmp_path, first):
+    text = mixed(files, more, **KEEP_ALL)
     ids = prepared(text, tmp_path / "ready")
-    assert halves(*((text, ids) if first == "text" else (ids, text)), tmp_path)
+    assert resumes_identically(*((text, ids) if first == "text" else (ids, text)), tmp_path)
 
 
 @pytest.mark.parametrize("first", ["text", "ids"])
-def test_a_run_on_named_columns_goes_on_with_the_text_or_with_the_ids(files, tmp_path, first):
+def test_a_run_on_named_columns_resumes_with_text_or_ids(files, tmp_path, first):
     sides = zip(*(file.read_text(encoding="utf-8").splitlines() for file in files), strict=True)
-    rows = "".join(f"{one}\t{other}\n" for one, other in sides)
+    rows = "".join(f"{english}\t{hindi}\n" for english, hindi in sides)
     (tmp_path / "a.tsv").write_text(f"english\thindi\n{rows}", encoding="utf-8")
-    tongues = {"data.source_language": "en", "data.target_language": "hi"}
-    columns = {"data.columns": ["english", "hindi"], **tongues, **LONG}
+    languages = {"data.source_language": "en", "data.target_language": "hi"}
+    columns = {"data.columns": ["english", "hindi"], **languages, **KEEP_ALL}
     text = tiny_recipe("rnn", tmp_path / "a.tsv", "", **columns)
     ids = replaced(prepared(text, tmp_path / "ready"), columns=())
-    assert halves(*((text, ids) if first == "text" else (ids, text)), tmp_path)
-    plain = tiny_recipe("rnn", *files, **{**LONG, "training.steps": 5})
+    assert resumes_identically(*((text, ids) if first == "text" else (ids, text)), tmp_path)
+    plain = tiny_recipe("rnn", *files, **{**KEEP_ALL, "training.steps": 5})
     list(train(plain, tmp_path / "half", resume=True, threads=1))
 
 
-def test_other_weights_are_refused_when_a_run_goes_on(files, more, tmp_path):
-    list(train(mixed(files, more, 1.5, **LONG), tmp_path / "run", threads=1))
-    longer = mixed(files, more, 2.5, **{**LONG, "training.steps": 6})
+def test_resuming_with_other_weights_is_refused(files, more, tmp_path):
+    list(train(mixed(files, more, 1.5, **KEEP_ALL), tmp_path / "run", threads=1))
+    longer = mixed(files, more, 2.5, **{**KEEP_ALL, "training.steps": 6})
     for recipe in (longer, prepared(longer, tmp_path / "ready")):
         with pytest.raises(
             UserError, match="other pairs, or other weights of data.mix: give those"
         ):
             train(recipe, tmp_path / "run", resume=True, threads=1)
     with pytest.raises(UserError, match="was prepared from other pairs, or other weights"):
-        prepare(mixed(files, more, 1.5, **LONG), tmp_path / "ready")
+        prepare(mixed(files, more, 1.5, **KEEP_ALL), tmp_path / "ready")
 
 
 def beginning(files, model, vocabulary, **more):
     settings = {
         "training.init_from": str(model),
         "training.init_vocabulary": vocabulary,
-        **LONG,
+        **KEEP_ALL,
         **more,
     }
     return tiny_recipe("rnn", *files, **settings)
@@ -164,7 +171,7 @@ def beginning(files, model, vocabulary, **more):
 
 @pytest.mark.parametrize("vocabulary", ["keep", "extend", "new"])
 def test_pairs_are_prepared_for_fine_tuning(files, more, tmp_path, vocabulary):
-    list(train(tiny_recipe("rnn", *more, **LONG), tmp_path / "model", threads=1))
+    list(train(tiny_recipe("rnn", *more, **KEEP_ALL), tmp_path / "model", threads=1))
     sizes = {"text.source_vocabulary_size": 400, "text.target_vocabulary_size": 420}
     recipe = beginning(files, tmp_path / "model", vocabulary, **sizes)
     prepare(recipe, tmp_path / "ready", choose_tokenizers=first_tokenizers)
@@ -177,9 +184,11 @@ def test_pairs_are_prepared_for_fine_tuning(files, more, tmp_path, vocabulary):
         ready = replace(ready, training=replace(ready.training, init_vocabulary="new"))
     list(train(recipe, tmp_path / "text", threads=1))
     list(train(ready, tmp_path / "ids", threads=1))
-    ours, theirs = (read_checkpoint(tmp_path / run / "step-4") for run in ("ids", "text"))
+    first_result, second_result = (
+        read_checkpoint(tmp_path / run / "step-4") for run in ("ids", "text")
+    )
     for name in ("model.safetensors", "source.json", "target.json"):
-        assert ours[name] == theirs[name]
+        assert first_result[name] == second_result[name]
     again = prepare(recipe, tmp_path / "ready", choose_tokenizers=first_tokenizers)
     assert again.training > 300
     learned = tiny_recipe("rnn", *files, **sizes)
@@ -233,7 +242,7 @@ def test_other_settings_or_pairs_are_not_prepared_over(files, more, tmp_path):
         ({"data.target_language": "mr"}, "data.target_language"),
     ],
 )
-def test_a_recipe_that_disagrees_is_refused_by_the_key(files, tmp_path, settings, named):
+def test_a_different_setting_is_refused_by_its_key(files, tmp_path, settings, named):
     out = tmp_path / "ready"
     prepare(tiny_recipe("rnn", *files), out)
     recipe = tiny_recipe("rnn", "", "", **{"data.prepared": str(out), **settings})
@@ -300,7 +309,7 @@ def test_an_unusable_folder_is_refused_before_reading(tmp_path, monkeypatch, out
         prepare(recipe, Path("new"))
 
 
-def test_a_file_in_place_of_the_temporary_folder_is_reported(files, tmp_path):
+def test_a_file_named_like_the_temporary_folder_is_reported(files, tmp_path):
     (tmp_path / ".ready.dhyan-half").write_text("a file")
     with pytest.raises(UserError, match=r"\.ready\.dhyan-half: cannot be written: .*--out"):
         prepare(tiny_recipe("rnn", *files), tmp_path / "ready")
@@ -318,14 +327,14 @@ def test_two_concurrent_prepares_do_not_collide(files, tmp_path):
 def test_files_that_change_between_two_passes_are_refused(files, tmp_path):
     source, target = (shutil.copy(file, tmp_path) for file in files)
     corpus = read_corpus(tiny_recipe("rnn", source, target), stream=True)
-    with open(source, "a") as one, open(target, "a") as other:
-        one.write("nine\n")
-        other.write("नौ\n")
+    with open(source, "a") as source_file, open(target, "a") as target_file:
+        source_file.write("nine\n")
+        target_file.write("नौ\n")
     with pytest.raises(UserError, match="changed while it was in use"):
         list(corpus.parts[0].pairs)
 
 
-def test_other_vocabularies_than_the_prepared_are_refused(files, tmp_path):
+def test_vocabularies_other_than_the_prepared_are_refused(files, tmp_path):
     corpus = load_corpus(prepared(tiny_recipe("rnn", *files), tmp_path / "ready"))
     source, target = corpus.tokenizers
     with pytest.raises(UserError, match="encoded by other vocabularies; .*--init-vocabulary new"):
@@ -344,10 +353,10 @@ def test_preparing_needs_constant_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_module, "MAX_HELD_OUT", 10)
 
     def peak(pairs):
-        letters = random.Random(1)
-        words = ["".join(letters.choices("abcdefgh", k=4)) for _ in range(200)]
+        rng = random.Random(1)
+        words = ["".join(rng.choices("abcdefgh", k=4)) for _ in range(200)]
         for name in ("a.en", "a.hi"):
-            lines = (" ".join(letters.choices(words, k=12)) for _ in range(pairs))
+            lines = (" ".join(rng.choices(words, k=12)) for _ in range(pairs))
             (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
         settings = {"text.tokenizer": "words", "text.vocabulary_pairs": 200, "data.max_tokens": 20}
         recipe = tiny_recipe("rnn", tmp_path / "a.en", tmp_path / "a.hi", **settings)
@@ -360,10 +369,12 @@ def test_preparing_needs_constant_memory(tmp_path, monkeypatch):
             tracemalloc.stop()
 
     peak(250)  # what is imported and remembered once
-    (few, before), (many, after) = peak(250), peak(1000)
-    assert many > 3.5 * few
-    a_pair = (after - before) / (many - few)
-    assert a_pair < 100, f"{a_pair:.0f} bytes a pair; its ids alone would be lists of 400"
+    (fewer_pairs, before), (more_pairs, after) = peak(250), peak(1000)
+    assert more_pairs > 3.5 * fewer_pairs
+    bytes_per_pair = (after - before) / (more_pairs - fewer_pairs)
+    assert bytes_per_pair < 100, (
+        f"{bytes_per_pair:.0f} bytes a pair; its ids alone would be lists of 400"
+    )
 
 
 def test_progress_is_logged(log, files, tmp_path, monkeypatch):
@@ -375,11 +386,11 @@ def test_progress_is_logged(log, files, tmp_path, monkeypatch):
 
 def test_held_out_sources_are_in_no_mixed_corpus(log, files, more):
     corpus = read_corpus(mixed(files, more))
-    known = {pair.source for pair in corpus.validation}
-    assert known
+    held_out = {pair.source for pair in corpus.validation}
+    assert held_out
     for part in corpus.parts:
-        assert not known & {pair.source for pair in part.pairs}
-    assert known & set(more[0].read_text().splitlines()), "the test should have some to remove"
+        assert not held_out & {pair.source for pair in part.pairs}
+    assert held_out & set(more[0].read_text().splitlines()), "the test should have some to remove"
     left = 120 - len(corpus.parts[1].pairs)
     assert any(f"{left} left out that share a source" in line for line in log.messages)
 
@@ -398,7 +409,7 @@ def test_columns_without_a_table_are_refused(files):
         load_corpus(tiny_recipe("rnn", *files, **{"data.columns": ["a", "b"]}))
 
 
-def test_columns_of_one_table_among_files_are_used(files, tmp_path):
+def test_columns_of_a_table_among_text_files_are_used(files, tmp_path):
     (tmp_path / "own.tsv").write_text("english\thindi\n" + "one\tएक\n" * 5, encoding="utf-8")
     named = {"data.columns": ["english", "hindi"], "data.valid_source": str(tmp_path / "own.tsv")}
     named["data.allow_leakage"] = True
@@ -406,7 +417,7 @@ def test_columns_of_one_table_among_files_are_used(files, tmp_path):
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan"), 1e6])
-def test_a_weight_that_makes_no_sense_is_refused(files, more, weight):
+def test_an_invalid_weight_is_refused(files, more, weight):
     with pytest.raises(UserError, match=r"data\.mix\.weight: .* is not between 1e-06 and 1000"):
         mixed(files, more, weight)
 
@@ -442,7 +453,7 @@ def test_vocabularies_are_learned_from_the_first_pairs_only(files):
     assert len(list(load_corpus(few).vocabulary_pairs(few))) == 3
 
 
-def test_named_validation_pairs_are_prepared_whole(files, more, tmp_path):
+def test_named_validation_pairs_are_not_filtered(files, more, tmp_path):
     own = {"data.valid_source": str(more[0]), "data.valid_target": str(more[1])}
     own["data.allow_leakage"] = True
     recipe = tiny_recipe("rnn", *files, **own, **{"data.max_words": 4})
@@ -461,18 +472,20 @@ def test_the_manifest_records_what_was_prepared(files, more, tmp_path):
     assert manifest["tokens"]["source"] * 4 == size == manifest["files"]["source.ids"]["bytes"]
 
 
-def test_the_command_takes_a_model_for_its_recipe_and_for_its_words(files, tmp_path, capsys):
+def test_the_command_uses_the_recipe_and_vocabulary_of_a_model(files, tmp_path, capsys):
     model, out = tmp_path / "model", tmp_path / "ready"
-    list(train(tiny_recipe("rnn", *files, **LONG), model, threads=1))
+    list(train(tiny_recipe("rnn", *files, **KEEP_ALL), model, threads=1))
     command(str(model), out, init_from=str(model), init_vocabulary="keep")
-    said = capsys.readouterr()
-    assert said.out == f"{out}  356 pairs, 8 to validate on\n"
-    assert f"next: dhyan train {model} --set data.prepared={out} --init-from {model}\n" in said.err
+    output = capsys.readouterr()
+    assert output.out == f"{out}  356 pairs, 8 to validate on\n"
+    assert (
+        f"next: dhyan train {model} --set data.prepared={out} --init-from {model}\n" in output.err
+    )
     for name in ("source.json", "target.json"):
         assert (out / name).read_bytes() == read_checkpoint(model / "step-4")[name]
 
 
-def test_naming_files_by_a_setting_is_naming_them(files, tmp_path, capsys):
+def test_files_can_be_named_by_settings(files, tmp_path, capsys):
     named = [f"data.source={files[0]}", f"data.target={files[1]}"]
     command("numbers", tmp_path / "ready", overrides=named, quiet=True)
     assert "356 pairs" in capsys.readouterr().out
@@ -481,20 +494,20 @@ def test_naming_files_by_a_setting_is_naming_them(files, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_stranger_prepares_and_trains(files, tmp_path):
+def test_the_commands_prepare_and_train(files, tmp_path):
     source, target = (shutil.copy(file, tmp_path) for file in files)
     words = ("data", "prepare", "numbers", "--source", source, "--target", target, "--out", "ready")
-    done = dhyan(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout.decode() == "ready  356 pairs, 8 to validate on\n"
-    assert "next: dhyan train numbers --set data.prepared=ready" in done.stderr.decode()
-    ended = dhyan("train", "numbers", "--set", "data.prepared=ready", "--set", "training.steps=1",
+    preparation = dhyan(*words, cwd=tmp_path)
+    assert preparation.returncode == 0, preparation.stderr.decode()
+    assert preparation.stdout.decode() == "ready  356 pairs, 8 to validate on\n"
+    assert "next: dhyan train numbers --set data.prepared=ready" in preparation.stderr.decode()
+    training = dhyan("train", "numbers", "--set", "data.prepared=ready", "--set", "training.steps=1",
                   "--threads", 1, cwd=tmp_path)  # fmt: skip
-    assert ended.returncode == 0, ended.stderr.decode()
-    assert "8 to validate on" in ended.stderr.decode()
+    assert training.returncode == 0, training.stderr.decode()
+    assert "8 to validate on" in training.stderr.decode()
 
 
-def test_a_prepared_corpus_is_no_model_and_a_missing_one_is_reported(files, tmp_path):
+def test_a_prepared_corpus_is_not_a_model(files, tmp_path):
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
     ready = prepared(recipe, out)
     with pytest.raises(

@@ -200,7 +200,7 @@ FILES = {
         "a.jsonl:1",
         "target is 7, not a text; write it in quotes",
     ),
-    "JSONL with half a character": (
+    "JSONL with half a surrogate pair": (
         {"a.jsonl": b'{"source": "a", "target": "\\ud800"}\n'},
         None,
         "a.jsonl:1",
@@ -210,72 +210,75 @@ FILES = {
 }
 
 
-def assert_fault(place, says, *paths, **options):
+def assert_error(location, pattern, *paths, **options):
     with pytest.raises(UserError) as caught:
         list(read_pairs(*paths, **options))
     message = str(caught.value)
-    assert message.isprintable(), "one line, and nothing a terminal would act on"
-    assert re.match(re.escape(place) + (r"\d+: " if place.endswith(":") else ": "), message), (
-        message
-    )
-    assert re.search(says, message), message
+    assert message.isprintable(), "one line without control characters"
+    assert re.match(
+        re.escape(location) + (r"\d+: " if location.endswith(":") else ": "), message
+    ), message
+    assert re.search(pattern, message), message
     assert len(message.split("; ")) >= 2, f"no remedy: {message}"
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_bad_file_is_named_by_its_line(tmp_path, name):
-    content, line, says = LINES[name]
-    ours, theirs = write(tmp_path, a_en=content, a_hi=GOOD)
-    assert_fault(f"{ours}{line}", says, ours, theirs)
+    content, line, pattern = LINES[name]
+    source_path, target_path = write(tmp_path, a_en=content, a_hi=GOOD)
+    assert_error(f"{source_path}{line}", pattern, source_path, target_path)
     if name != "all blank":
-        assert_fault(f"{ours}{line}", says, theirs, ours)
+        assert_error(f"{source_path}{line}", pattern, target_path, source_path)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_bad_table_or_archive_is_named_by_its_line(tmp_path, name):
-    files, columns, place, says = FILES[name]
+    files, columns, location, pattern = FILES[name]
     for path, content in files.items():
         (tmp_path / path).write_bytes(content)
-    assert_fault(f"{tmp_path}/{place}", says, *(tmp_path / f for f in files), columns=columns)
+    assert_error(f"{tmp_path}/{location}", pattern, *(tmp_path / f for f in files), columns=columns)
 
 
-def test_a_path_that_is_no_readable_file_is_named(tmp_path, monkeypatch):
-    ours, theirs = write(tmp_path, train_en=GOOD, train_hi=GOOD)
-    assert_fault(
-        f"{tmp_path}/tain.en", "no such file; did you mean train.en", tmp_path / "tain.en", theirs
+def test_an_unreadable_path_is_named(tmp_path, monkeypatch):
+    source_path, target_path = write(tmp_path, train_en=GOOD, train_hi=GOOD)
+    assert_error(
+        f"{tmp_path}/tain.en",
+        "no such file; did you mean train.en",
+        tmp_path / "tain.en",
+        target_path,
     )
-    assert_fault(f"{tmp_path}/no/x", "no such file; check", ours, tmp_path / "no/x")
-    assert_fault(f"{ours}/x", "Not a directory", ours / "x", theirs)
-    assert_fault(f"{tmp_path}", "a folder", tmp_path, theirs)
-    assert_fault(f"{tmp_path}/{'x' * 300}", "name too long", tmp_path / ("x" * 300), theirs)
+    assert_error(f"{tmp_path}/no/x", "no such file; check", source_path, tmp_path / "no/x")
+    assert_error(f"{source_path}/x", "Not a directory", source_path / "x", target_path)
+    assert_error(f"{tmp_path}", "a folder", tmp_path, target_path)
+    assert_error(f"{tmp_path}/{'x' * 300}", "name too long", tmp_path / ("x" * 300), target_path)
     os.mkfifo(tmp_path / "pipe")
-    assert_fault(f"{tmp_path}/pipe", "not a regular file", ours, tmp_path / "pipe")
+    assert_error(f"{tmp_path}/pipe", "not a regular file", source_path, tmp_path / "pipe")
 
     def refuse(path, mode):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setitem(OPENERS, ".en", refuse)
-    assert_fault(f"{ours}", "Permission denied", ours, theirs)
+    assert_error(f"{source_path}", "Permission denied", source_path, target_path)
 
 
 def test_the_same_file_twice_is_refused(tmp_path):
-    (ours,) = write(tmp_path, a_en=GOOD)
-    (tmp_path / "link.hi").symlink_to(ours)
-    assert_fault(f"{ours}", "source file again", ours, ours)
-    assert_fault(f"{tmp_path}/link.hi", "source file again", ours, tmp_path / "link.hi")
+    (source_path,) = write(tmp_path, a_en=GOOD)
+    (tmp_path / "link.hi").symlink_to(source_path)
+    assert_error(f"{source_path}", "source file again", source_path, source_path)
+    assert_error(f"{tmp_path}/link.hi", "source file again", source_path, tmp_path / "link.hi")
 
 
 def test_a_name_cannot_break_the_line_of_its_error(tmp_path):
-    ours, theirs = write(tmp_path, a_en=b"", a_hi=GOOD)
-    odd = ours.rename(tmp_path / "a\n\x1b[31m.en")
-    assert_fault(f"{tmp_path}/a\\n\\x1b[31m.en", "is empty", odd, theirs)
+    source_path, target_path = write(tmp_path, a_en=b"", a_hi=GOOD)
+    odd = source_path.rename(tmp_path / "a\n\x1b[31m.en")
+    assert_error(f"{tmp_path}/a\\n\\x1b[31m.en", "is empty", odd, target_path)
 
 
 def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path):
-    ours, theirs = write(tmp_path, a_en=GOOD * 9, a_hi=GOOD * 9)
-    pairs = read_pairs(ours, theirs)
+    source_path, target_path = write(tmp_path, a_en=GOOD * 9, a_hi=GOOD * 9)
+    pairs = read_pairs(source_path, target_path)
     next(pairs)
-    os.utime(ours, (1, 1))
+    os.utime(source_path, (1, 1))
     with pytest.raises(UserError, match=r"a\.en:27: changed while it was read; "):
         list(pairs)
 
@@ -318,43 +321,55 @@ def test_random_bytes_only_raise_user_errors(tmp_path_factory, content, name, to
 
 def test_only_a_newline_ends_a_line(tmp_path):
     odd = "a\x0bb\x0cc\x1cd\x1de\x85f\u2028g\u2029h\ri"
-    ours, theirs = write(tmp_path, a_en=f"{odd}\n\r\nj".encode(), a_hi=b"1\n2\n3")
+    source_path, target_path = write(tmp_path, a_en=f"{odd}\n\r\nj".encode(), a_hi=b"1\n2\n3")
     report = ReadReport()
-    assert list(read_pairs(ours, theirs, report=report)) == [Pair(odd, "1", 1), Pair("j", "3", 3)]
-    assert report.lines()[1:] == [f"dropped 1 pair: empty source ({ours}:2)"]
+    assert list(read_pairs(source_path, target_path, report=report)) == [
+        Pair(odd, "1", 1),
+        Pair("j", "3", 3),
+    ]
+    assert report.lines()[1:] == [f"dropped 1 pair: empty source ({source_path}:2)"]
 
 
 def test_a_carriage_return_and_a_byte_order_mark_are_stripped(tmp_path):
-    ours, theirs = write(
+    source_path, target_path = write(
         tmp_path, a_en=b"\xef\xbb\xbfone\r\ntwo\r\r\n", a_hi="eins\nzwei\ufeff\n".encode()
     )
-    assert texts(read_pairs(ours, theirs)) == [("one", "eins"), ("two\r", "zwei\ufeff")]
+    assert texts(read_pairs(source_path, target_path)) == [("one", "eins"), ("two\r", "zwei\ufeff")]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst", ".GZ"])
 def test_every_file_format_gives_the_same_pairs(tmp_path, suffix):
-    packs = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
-    pack = packs.get(suffix.lower(), bytes)
+    compressors = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
+    compress = compressors.get(suffix.lower(), bytes)
     pairs = [(f"line {i}, “{i}”\u2028 क\u200d्ष", f'पंक्ति "{i}" है।') for i in range(50)]
 
-    def put(name, rows):
+    def write_rows(name, rows):
         path = tmp_path / (name + suffix)
-        path.write_bytes(pack("".join(f"{row}\n" for row in rows).encode()))
+        path.write_bytes(compress("".join(f"{row}\n" for row in rows).encode()))
         return path
 
     def quoted(row):
         return ",".join('"' + field.replace('"', '""') + '"' for field in row)
 
-    english, hindi = put("a.en", [p[0] for p in pairs]), put("a.hi", [p[1] for p in pairs])
-    plain = put("a.tsv", [f"{a}\t{b}\tCC-BY" for a, b in pairs])
-    headed = put("b.tsv", ["hi\tn\ten", *(f"{b}\t7\t{a}" for a, b in pairs)])
-    kaggle = put("a.csv", ["source," + ",".join(BOTH), *(quoted(("ted", *p)) for p in pairs)])
-    two = put("b.csv", ["en,hi", *map(quoted, pairs)])
-    usual = put("a.jsonl", [json.dumps({"id": 7, "target": b, "source": a}) for a, b in pairs])
-    only = put("b.jsonl", [json.dumps({"en": a, "n": 1, "hi": b}) for a, b in pairs])
-    named = put("c.jsonl", [json.dumps({"x": "y", "hi": b, "en": a}) for a, b in pairs])
-    nested = put("d.jsonl", [json.dumps({"t": {"hi": b, "en": a}, "n": 1}) for a, b in pairs])
-    seen = set()
+    english, hindi = (
+        write_rows("a.en", [p[0] for p in pairs]),
+        write_rows("a.hi", [p[1] for p in pairs]),
+    )
+    plain = write_rows("a.tsv", [f"{a}\t{b}\tCC-BY" for a, b in pairs])
+    headed = write_rows("b.tsv", ["hi\tn\ten", *(f"{b}\t7\t{a}" for a, b in pairs)])
+    kaggle = write_rows(
+        "a.csv", ["source," + ",".join(BOTH), *(quoted(("ted", *p)) for p in pairs)]
+    )
+    two = write_rows("b.csv", ["en,hi", *map(quoted, pairs)])
+    usual = write_rows(
+        "a.jsonl", [json.dumps({"id": 7, "target": b, "source": a}) for a, b in pairs]
+    )
+    only = write_rows("b.jsonl", [json.dumps({"en": a, "n": 1, "hi": b}) for a, b in pairs])
+    named = write_rows("c.jsonl", [json.dumps({"x": "y", "hi": b, "en": a}) for a, b in pairs])
+    nested = write_rows(
+        "d.jsonl", [json.dumps({"t": {"hi": b, "en": a}, "n": 1}) for a, b in pairs]
+    )
+    fingerprints = set()
     for paths, columns in [
         ((nested,), ("t.en", "t.hi")),
         ((english, hindi), None),
@@ -369,8 +384,8 @@ def test_every_file_format_gives_the_same_pairs(tmp_path, suffix):
         report = ReadReport()
         assert texts(read_pairs(*paths, columns=columns, report=report)) == pairs
         assert report.kept_count == 50
-        seen.add(report.fingerprint)
-    assert len(seen) == 1
+        fingerprints.add(report.fingerprint)
+    assert len(fingerprints) == 1
 
 
 def test_a_record_over_several_lines_is_numbered_by_its_first(tmp_path):
@@ -388,26 +403,26 @@ def test_every_dropped_pair_is_counted_with_its_location(tmp_path):
     long = "x" * (MAX_CHARACTERS + 1)
     source = ["a", "", "c", "d", " \t", long, "x" * MAX_CHARACTERS, "", "h", "i", "j"]
     target = ["1", "2", "", "4", "5", "6", "7", "", "\u3000", long, ""]
-    ours, theirs = write(
+    source_path, target_path = write(
         tmp_path, a_en="\n".join(source).encode() + b"\n", a_hi="\n".join(target).encode() + b"\n"
     )
     report = ReadReport()
-    assert [pair.line for pair in read_pairs(ours, theirs, report=report)] == [1, 4, 7]
+    assert [pair.line for pair in read_pairs(source_path, target_path, report=report)] == [1, 4, 7]
     assert report.kept_count + sum(drop.count for drop in report.dropped.values()) == len(source)
     assert report.lines() == [
         "kept 3 pairs",
-        f"dropped 3 pairs: empty source ({ours}:2, {ours}:5, {ours}:8)",
-        f"dropped 3 pairs: empty target ({theirs}:3, {theirs}:9, {theirs}:11)",
-        f"dropped 1 pair: source of more than 10,000 characters ({ours}:6)",
-        f"dropped 1 pair: target of more than 10,000 characters ({theirs}:10)",
+        f"dropped 3 pairs: empty source ({source_path}:2, {source_path}:5, {source_path}:8)",
+        f"dropped 3 pairs: empty target ({target_path}:3, {target_path}:9, {target_path}:11)",
+        f"dropped 1 pair: source of more than 10,000 characters ({source_path}:6)",
+        f"dropped 1 pair: target of more than 10,000 characters ({target_path}:10)",
     ]
 
 
-def test_many_dropped_pairs_are_shown_by_the_first_locations(tmp_path):
-    ours, theirs = write(tmp_path, a_en=b"x\n" * 2000, a_hi=b"\n" * 1999 + b"x\n")
+def test_dropped_pairs_are_shown_by_the_first_locations(tmp_path):
+    source_path, target_path = write(tmp_path, a_en=b"x\n" * 2000, a_hi=b"\n" * 1999 + b"x\n")
     report = ReadReport()
-    list(read_pairs(ours, theirs, report=report))
-    first = ", ".join(f"{theirs}:{n}" for n in (1, 2, 3))
+    list(read_pairs(source_path, target_path, report=report))
+    first = ", ".join(f"{target_path}:{n}" for n in (1, 2, 3))
     assert report.lines()[1] == f"dropped 1,999 pairs: empty target ({first}, …)"
 
 
@@ -437,11 +452,11 @@ def test_the_fingerprint_changes_with_any_pair(tmp_path):
 
 def test_memory_does_not_grow_with_the_line_or_the_file(tmp_path):
     bomb = gzip.compress(b"x" * 30_000_000 + b"\n" + b"good\n" * 5000)
-    ours, theirs = write(tmp_path, a_en_gz=bomb, a_hi=b"y\n" * 5001)
+    source_path, target_path = write(tmp_path, a_en_gz=bomb, a_hi=b"y\n" * 5001)
     report = ReadReport()
     tracemalloc.start()
     try:
-        count = sum(1 for _ in read_pairs(ours, theirs, report=report))
+        count = sum(1 for _ in read_pairs(source_path, target_path, report=report))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -451,11 +466,13 @@ def test_memory_does_not_grow_with_the_line_or_the_file(tmp_path):
 
 
 def test_a_tolerant_report_lists_every_error(tmp_path):
-    ours, theirs = write(tmp_path, a_en=b"a\n\xff\nc\nd\0\ne\n", a_hi=b"1\n2\n\xff\n4\n5\n6\n7\n")
+    source_path, target_path = write(
+        tmp_path, a_en=b"a\n\xff\nc\nd\0\ne\n", a_hi=b"1\n2\n\xff\n4\n5\n6\n7\n"
+    )
     report = ReadReport(tolerant=True)
-    assert [pair.line for pair in read_pairs(ours, theirs, report=report)] == [1, 5]
-    places = [f"{ours}:2", f"{theirs}:3", f"{ours}:4", f"{ours}:5"]
-    assert [fault.split(": ")[0] for fault in report.errors] == places
+    assert [pair.line for pair in read_pairs(source_path, target_path, report=report)] == [1, 5]
+    locations = [f"{source_path}:2", f"{target_path}:3", f"{source_path}:4", f"{source_path}:5"]
+    assert [error.split(": ")[0] for error in report.errors] == locations
     assert report.error_count == 4
     assert report.lines()[:4] == report.errors
 
@@ -464,43 +481,47 @@ def test_a_tolerant_report_survives_broken_records(tmp_path):
     (path,) = write(tmp_path, a_csv=b'a,b\n1,2\n3\n"x"y,4\n5,6\n7,\xff\n8,9\n')
     report = ReadReport(tolerant=True)
     assert texts(read_pairs(path, report=report)) == [("1", "2"), ("5", "6"), ("8", "9")]
-    assert [fault.split(": ")[0] for fault in report.errors] == [f"{path}:{n}" for n in (3, 4, 6)]
+    assert [error.split(": ")[0] for error in report.errors] == [f"{path}:{n}" for n in (3, 4, 6)]
 
 
-def test_a_tolerant_report_keeps_the_first_errors_and_counts_the_rest(tmp_path):
-    ours, theirs = write(tmp_path, a_en=b"\xff\n" * 500 + b"a\n", a_hi=b"b\n" * 501)
+def test_a_tolerant_report_stores_the_first_errors(tmp_path):
+    source_path, target_path = write(tmp_path, a_en=b"\xff\n" * 500 + b"a\n", a_hi=b"b\n" * 501)
     report = ReadReport(tolerant=True)
-    assert len(list(read_pairs(ours, theirs, report=report))) == 1
+    assert len(list(read_pairs(source_path, target_path, report=report))) == 1
     assert report.error_count == 500
     assert report.lines()[50] == "450 more errors like these"
 
 
-class Letters:
-    """A tokenizer whose tokens are letters."""
+class CharacterTokenizer:
+    """A tokenizer whose tokens are characters."""
 
     def encode_batch(self, sentences):
-        return [[ord(letter) for letter in text if letter.isalnum()] for text in sentences]
+        return [[ord(character) for character in text if character.isalnum()] for text in sentences]
 
 
-def encoded(rows, *, longest=10):
-    pairs = [Pair(one, other, line) for line, (one, other) in enumerate(rows, 1)]
+def encode_rows(rows, *, max_tokens=10):
+    pairs = [Pair(source, target, line) for line, (source, target) in enumerate(rows, 1)]
     report = ReadReport()
     return encode_pairs(
-        iter(pairs), Letters(), Letters(), max_tokens=longest, report=report
+        iter(pairs),
+        CharacterTokenizer(),
+        CharacterTokenizer(),
+        max_tokens=max_tokens,
+        report=report,
     ), report
 
 
-def test_a_source_ends_in_eos_and_a_target_is_wrapped():
-    examples, _ = encoded([("ab", "cde"), ("fgh", "i")])
+def test_a_source_ends_in_eos_and_a_target_has_bos_and_eos():
+    examples, _ = encode_rows([("ab", "cde"), ("fgh", "i")])
     batch = examples.batch(np.array([1, 0]))
     assert batch.source.ids.tolist() == [[102, 103, 104, EOS], [97, 98, EOS, 0]]
     assert batch.target.ids.tolist() == [[BOS, 105, EOS, 0, 0], [BOS, 99, 100, 101, EOS]]
 
 
-def test_a_batch_is_what_padding_the_sentences_gives():
-    letters = random.Random(0)
-    rows = [("".join(letters.choices("abc", k=letters.randint(1, 9))), "x") for _ in range(9000)]
-    examples, report = encoded(rows)
+def test_a_batch_equals_the_padded_sentences():
+    rng = random.Random(0)
+    rows = [("".join(rng.choices("abc", k=rng.randint(1, 9))), "x") for _ in range(9000)]
+    examples, report = encode_rows(rows)
     assert len(examples) == report.kept_count == 9000
     chosen = np.array([8999, 0, 4095, 4096, 17, 17])
     batch = examples.batch(chosen)
@@ -513,7 +534,7 @@ def test_a_batch_is_what_padding_the_sentences_gives():
 
 def test_pairs_with_too_many_tokens_are_dropped_with_their_line():
     rows = [("a", "b"), ("a" * 11, "b"), ("a", "!"), ("a" * 10, "b" * 10), ("a", "b" * 11)]
-    examples, report = encoded(rows)
+    examples, report = encode_rows(rows)
     assert len(examples) == 2
     assert report.lines() == [
         "kept 2 pairs",
@@ -525,24 +546,24 @@ def test_pairs_with_too_many_tokens_are_dropped_with_their_line():
 
 def test_a_corpus_with_no_pair_short_enough_is_an_error():
     with pytest.raises(UserError, match="no pair has 1 to 2 tokens a side; allow longer"):
-        encoded([("abc", "d")], longest=2)
+        encode_rows([("abc", "d")], max_tokens=2)
 
 
-def test_a_packed_file_of_several_frames_is_read_to_its_end(tmp_path):
+def test_a_zst_file_of_several_frames_is_read_to_its_end(tmp_path):
     frames = b"".join(zstd.compress(line) for line in (b"one\n", b"two\n", b"three\n"))
-    ours, theirs = write(tmp_path, a_en_zst=frames, a_hi=GOOD)
-    assert len(list(read_pairs(ours, theirs))) == 3
+    source_path, target_path = write(tmp_path, a_en_zst=frames, a_hi=GOOD)
+    assert len(list(read_pairs(source_path, target_path))) == 3
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python reads .zst by itself")
-def test_zst_without_its_package_says_what_to_install(tmp_path, monkeypatch):
-    ours, theirs = write(tmp_path, a_en_zst=zstd.compress(GOOD), a_hi=GOOD)
+def test_zst_without_its_package_names_the_package(tmp_path, monkeypatch):
+    source_path, target_path = write(tmp_path, a_en_zst=zstd.compress(GOOD), a_hi=GOOD)
     monkeypatch.setitem(sys.modules, "backports.zstd", None)
     monkeypatch.delattr("backports.zstd", raising=False)
-    assert_fault(f"{ours}", "pip install backports.zstd", ours, theirs)
+    assert_error(f"{source_path}", "pip install backports.zstd", source_path, target_path)
 
 
-def test_a_newline_inside_an_object_becomes_a_space_and_blank_lines_are_dropped(tmp_path):
+def test_a_newline_in_a_text_becomes_a_space(tmp_path):
     (path,) = write(tmp_path, a_jsonl=b'{"source": "a\\nb", "target": "c"}\n\n \n')
     report = ReadReport()
     assert list(read_pairs(path, report=report)) == [Pair("a b", "c", 1)]
@@ -554,23 +575,23 @@ def test_a_tolerant_report_names_every_bad_object(tmp_path):
     (path,) = write(tmp_path, a_jsonl=b"\n".join(rows))
     report = ReadReport(tolerant=True)
     assert texts(read_pairs(path, report=report)) == [("a", "b")]
-    places = [fault.split(": ")[0] for fault in report.errors]
-    assert places == [f"{path}:{line}" for line in (2, 3, 4, 5)]
+    locations = [error.split(": ")[0] for error in report.errors]
+    assert locations == [f"{path}:{line}" for line in (2, 3, 4, 5)]
 
 
-def bounded(tmp_path, rows, **bounds):
+def read_bounded(tmp_path, rows, **bounds):
     (path,) = write(tmp_path, a_tsv="".join(f"{a}\t{b}\n" for a, b in rows).encode())
     report = ReadReport()
-    kept = [
+    kept_lines = [
         pair.line for pair in read_pairs(path, length_filter=LengthFilter(**bounds), report=report)
     ]
-    return kept, report, path
+    return kept_lines, report, path
 
 
 def test_pairs_out_of_bounds_are_dropped_with_reason_and_location(tmp_path):
     rows = [("a b", "c d"), ("a", "c d"), ("a b", "c d e f"), ("a b c d", "e ! ?"), ("a b", "c …")]
-    kept, report, path = bounded(tmp_path, rows, min_words=2, max_words=3)
-    assert kept == [1]
+    kept_lines, report, path = read_bounded(tmp_path, rows, min_words=2, max_words=3)
+    assert kept_lines == [1]
     assert report.lines() == [
         "kept 1 pair",
         f"dropped 1 pair: fewer than 2 words in the source ({path}:2)",
@@ -580,23 +601,23 @@ def test_pairs_out_of_bounds_are_dropped_with_reason_and_location(tmp_path):
     ]
 
 
-def test_the_maximum_length_ratio_holds_both_ways_and_is_inclusive(tmp_path):
+def test_the_maximum_length_ratio_is_symmetric_and_inclusive(tmp_path):
     rows = [("a b", "c d e"), ("a b c", "d e"), ("a", "b c"), ("a b c d", "e f"), ("a", "?")]
-    kept, report, path = bounded(tmp_path, rows, max_length_ratio=1.5)
-    assert kept == [1, 2]
+    kept_lines, report, path = read_bounded(tmp_path, rows, max_length_ratio=1.5)
+    assert kept_lines == [1, 2]
     assert report.lines()[1:] == [
         f"dropped 1 pair: target over 1.5 times as many words ({path}:3)",
         f"dropped 2 pairs: source over 1.5 times as many words ({path}:4, {path}:5)",
     ]
 
 
-def test_without_bounds_nothing_is_dropped_for_its_words(tmp_path):
-    kept, _, _ = bounded(tmp_path, [("a", "b " * 500), ("?", "!")])
-    assert kept == [1, 2]
+def test_without_bounds_no_pair_is_dropped_for_its_length(tmp_path):
+    kept_lines, _, _ = read_bounded(tmp_path, [("a", "b " * 500), ("?", "!")])
+    assert kept_lines == [1, 2]
 
 
-def noted(path, columns=None):
-    """What is said of a table beside its pairs."""
+def notes_of(path, columns=None):
+    """The notes of the report on a table."""
     report = ReadReport(tolerant=True)
     list(read_pairs(path, columns=columns, report=report))
     return report.notes
@@ -605,19 +626,19 @@ def noted(path, columns=None):
 @pytest.mark.parametrize("names", ["source,target", "src,tgt", "en,hi", "English,Hindi_sentence"])
 def test_a_first_line_that_looks_like_a_header_is_noted(tmp_path, names):
     (path,) = write(tmp_path, a_tsv=names.replace(",", "\t").encode() + b"\none\teins\n")
-    assert noted(path) == [
+    assert notes_of(path) == [
         f"line 1 looks like a header and is taken as a pair: if it is one, name its columns with "
         f"--columns {names}"
     ]
-    (said,) = noted(path, columns=tuple(names.split(",")))
-    assert said.startswith("line 1 is the header: ")
+    (note,) = notes_of(path, columns=tuple(names.split(",")))
+    assert note.startswith("line 1 is the header: ")
 
 
-def test_a_first_line_of_words_is_not_spoken_of(tmp_path):
+def test_a_first_line_of_words_is_not_noted(tmp_path):
     (path,) = write(tmp_path, a_tsv=b"one\teins\nsource\ttarget\n")
-    assert noted(path) == []
+    assert notes_of(path) == []
 
 
 def test_rows_of_uneven_columns_are_counted(tmp_path):
     (path,) = write(tmp_path, a_tsv=b"one\teins\ntwo\tzwei\tCC\n\nthree\tdrei\tCC\nfour\tvier\n")
-    assert noted(path) == [f"2 rows with another number of columns than 2 ({path}:2, {path}:4)"]
+    assert notes_of(path) == [f"2 rows with another number of columns than 2 ({path}:2, {path}:4)"]

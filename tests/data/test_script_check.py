@@ -1,4 +1,4 @@
-"""What looks wrong is said: other letters, unseen signs, files that part, files that change."""
+"""Suspicious corpora: wrong scripts, invisible characters, misaligned and changing files."""
 
 import os
 import random
@@ -18,19 +18,19 @@ from dhyan.text.languages import LANGUAGES, script_of
 from dhyan.text.normalize import normalize
 from tests.tiny_models import tiny_recipe, write_corpus
 
-NAMED = {  # how Unicode names the letters of a script
+UNICODE_NAMES = {  # how Unicode names the letters of a script
     "Chinese": "CJK", "Japanese": "HIRAGANA", "Korean": "HANGUL", "Odia": "ORIYA",
     "Burmese": "MYANMAR",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
-def test_a_script_has_the_letters_that_unicode_assigns_to_it(language):
+def test_a_script_has_the_letters_of_its_unicode_names(language):
     script = script_of(language)
     if script is None:
         assert language in "az bs kk mn sd sr tk uz".split(), "written in more than one script"
         return
-    name = NAMED.get(script.name, script.name.upper())
+    name = UNICODE_NAMES.get(script.name, script.name.upper())
     letters = [
         chr(code)
         for code in range(0x41, 0xD7A4)
@@ -38,8 +38,8 @@ def test_a_script_has_the_letters_that_unicode_assigns_to_it(language):
         and unicodedata.category(chr(code)) in ("Ll", "Lo")
     ]
     assert len(letters) > 20
-    own = sum(bool(script.letters.fullmatch(letter)) for letter in letters)
-    assert own > 0.5 * len(letters), "but for letters of linguists and dead languages"
+    matching = sum(bool(script.letters.fullmatch(letter)) for letter in letters)
+    assert matching > 0.5 * len(letters), "except phonetic and historic letters"
     other = "кошка" if script.name == "Latin" else "abc"
     assert script.is_missing(other)
     assert not script.is_missing(letters[0] * 3)
@@ -72,48 +72,51 @@ def test_training_warns_about_swapped_sides(log, tmp_path):
     for path, name in ((source, "b.hi"), (target, "b.en")):
         path.rename(tmp_path / name)
     load_corpus(tiny_recipe("rnn", tmp_path / "b.en", tmp_path / "b.hi"))
-    doubts = [line for line in log.messages if "letter" in line]
-    assert len(doubts) == 2
-    assert "b.en: 400 of the first 400 sources have no Latin letter; are source and" in doubts[0]
+    warnings = [line for line in log.messages if "letter" in line]
+    assert len(warnings) == 2
+    assert "b.en: 400 of the first 400 sources have no Latin letter; are source and" in warnings[0]
 
 
 def test_every_invisible_character_has_one_class_and_is_removed():
     for code in range(0x110000):
-        sign = chr(code)
-        kinds = list(invisible_classes(sign))
-        assert len(kinds) <= 1
-        if kinds:
-            assert normalize(f"a{sign}b") == "ab"
-    assert list(invisible_classes("a\u200cb\u200dc \u00a0")) == [], "joiners and spaces are seen to"
+        character = chr(code)
+        classes = list(invisible_classes(character))
+        assert len(classes) <= 1
+        if classes:
+            assert normalize(f"a{character}b") == "ab"
+    assert list(invisible_classes("a\u200cb\u200dc \u00a0")) == [], "joiners and spaces stay"
     assert set(INVISIBLE_CHARACTERS) == set(invisible_classes("\u202e\U000e0041\ufeff"))
 
 
 @pytest.fixture(scope="module")
-def twins():
-    return [(twin.english, twin.hindi) for twin in islice(generate_sentences("train"), 400)]
+def sentence_pairs():
+    return [(pair.english, pair.hindi) for pair in islice(generate_sentences("train"), 400)]
 
 
-def parted(folder, twins, *, side, at, gone):
-    """Where two files seem to part of which one lacks some lines."""
-    sides = [[pair[0] for pair in twins], [pair[1] for pair in twins]]
-    del sides[side][at : at + gone]
+def delete_lines(folder, sentence_pairs, *, side, at, deleted):
+    """Write two files, one without some lines; the first misaligned line, and the paths."""
+    sides = [[pair[0] for pair in sentence_pairs], [pair[1] for pair in sentence_pairs]]
+    del sides[side][at : at + deleted]
     paths = folder / "a.en", folder / "a.hi"
     for path, lines in zip(paths, sides, strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return first_misaligned_line(*paths), paths
 
 
-@pytest.mark.parametrize("gone", [1, 3])
+@pytest.mark.parametrize("deleted", [1, 3])
 @pytest.mark.parametrize("side", [0, 1])
-def test_the_first_misaligned_line_is_nearly_exact(side, gone, twins, tmp_path):
-    chance = random.Random(side)
-    places = [0, 1, 200, 398, *(chance.randrange(397) for _ in range(21))]
-    off = [abs(parted(tmp_path, twins, side=side, at=at, gone=gone)[0] - (at + 1)) for at in places]
-    assert sum(one <= 5 for one in off) >= 0.9 * len(off), off
+def test_the_first_misaligned_line_is_nearly_exact(side, deleted, sentence_pairs, tmp_path):
+    rng = random.Random(side)
+    positions = [0, 1, 200, 398, *(rng.randrange(397) for _ in range(21))]
+    errors = [
+        abs(delete_lines(tmp_path, sentence_pairs, side=side, at=at, deleted=deleted)[0] - (at + 1))
+        for at in positions
+    ]
+    assert sum(error <= 5 for error in errors) >= 0.9 * len(errors), errors
 
 
-def test_both_line_counts_and_the_misaligned_line_are_named(twins, tmp_path):
-    line, paths = parted(tmp_path, twins, side=1, at=200, gone=2)
+def test_both_line_counts_and_the_misaligned_line_are_named(sentence_pairs, tmp_path):
+    line, paths = delete_lines(tmp_path, sentence_pairs, side=1, at=200, deleted=2)
     with pytest.raises(UserError) as caught:
         list(read_pairs(*paths))
     assert str(caught.value) == (

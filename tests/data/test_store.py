@@ -1,4 +1,4 @@
-"""The token store on disk, and rows that are cut anew whenever they are trained on."""
+"""The token store on disk, and BPE dropout of its rows."""
 
 from dataclasses import replace
 
@@ -33,15 +33,15 @@ def examples(tokenizer):
     return encode_pairs(pairs, tokenizer, tokenizer, max_tokens=50)
 
 
-def same(one, other):
+def same(first, second):
     return all(
-        torch.equal(getattr(getattr(one, side), what), getattr(getattr(other, side), what))
+        torch.equal(getattr(getattr(first, side), what), getattr(getattr(second, side), what))
         for side in ("source", "target")
         for what in ("ids", "mask")
     )
 
 
-def test_a_store_on_disk_gives_the_same_batches_as_one_in_memory(examples, tmp_path):
+def test_a_store_on_disk_gives_the_same_batches_as_memory(examples, tmp_path):
     with create_store(tmp_path) as store:
         for row in range(len(examples)):
             batch = examples.batch(np.array([row]))
@@ -53,16 +53,16 @@ def test_a_store_on_disk_gives_the_same_batches_as_one_in_memory(examples, tmp_p
         assert same(mapped.batch(np.array(rows)), examples.batch(np.array(rows)))
 
 
-def test_a_store_on_disk_cannot_be_written_through(examples, tmp_path):
+def test_a_store_on_disk_is_read_only(examples, tmp_path):
     with create_store(tmp_path) as store:
         store.add([5, EOS], [BOS, 6, EOS])
     with pytest.raises(ValueError, match="read-only"):
         open_store(tmp_path).source.ids[0] = 1
 
 
-def dropping(examples, tokenizer, chance, *, longest=50):
-    cut = MergeDropout(tokenizer, chance)
-    return replace(examples, bpe_dropout=BpeDropout(cut, cut, longest))
+def with_dropout(examples, tokenizer, prob, *, max_tokens=50):
+    resegmented = MergeDropout(tokenizer, prob)
+    return replace(examples, bpe_dropout=BpeDropout(resegmented, resegmented, max_tokens))
 
 
 def stream(examples, seed=1):
@@ -73,8 +73,8 @@ def text_of(tokenizer, tokens):
     return [tokenizer.decode(ids) for ids in tokens.ids.tolist()]
 
 
-def one_epoch(batches, position=0):
-    """The batches of an epoch, each with where it begins."""
+def epoch_batches(batches, position=0):
+    """The batches of an epoch, each with its position."""
     epoch = batches.epoch(position)
     while batches.epoch(position) == epoch:
         batch, after = batches.at(position)
@@ -84,16 +84,16 @@ def one_epoch(batches, position=0):
 
 def pairs_of(tokenizer, batches):
     """Every pair of an epoch as text."""
-    parts = [batch for _, batch in one_epoch(batches)]
+    parts = [batch for _, batch in epoch_batches(batches)]
     sides = [sum((text_of(tokenizer, getattr(b, side)) for b in parts), []) for side in SIDES]
     return sorted(zip(*sides, strict=True))
 
 
-def test_merges_left_out_change_the_ids_and_never_the_text(examples, tokenizer):
-    plain, cut = stream(examples), stream(dropping(examples, tokenizer, 0.5))
-    assert pairs_of(tokenizer, plain) == pairs_of(tokenizer, cut)
+def test_bpe_dropout_changes_the_ids_and_never_the_text(examples, tokenizer):
+    plain, resegmented = stream(examples), stream(with_dropout(examples, tokenizer, 0.5))
+    assert pairs_of(tokenizer, plain) == pairs_of(tokenizer, resegmented)
     grown = 0
-    for _, batch in one_epoch(cut):
+    for _, batch in epoch_batches(resegmented):
         for side in (batch.source, batch.target):
             assert (side.ids[~side.mask] == PAD).all()
             grown += int(side.mask.sum())
@@ -103,55 +103,67 @@ def test_merges_left_out_change_the_ids_and_never_the_text(examples, tokenizer):
     assert grown > sum(int(lengths.sum()) for lengths in examples.lengths(np.arange(40)))
 
 
-@pytest.mark.parametrize("chance", [0.1, 0.5, 0.99])
-def test_however_sentences_grow_no_batch_is_over_its_budget(examples, tokenizer, chance):
-    cut = stream(dropping(examples, tokenizer, chance))
-    batches = [batch for _, batch in one_epoch(cut)]
+@pytest.mark.parametrize("prob", [0.1, 0.5, 0.99])
+def test_no_batch_with_dropout_is_over_its_budget(examples, tokenizer, prob):
+    resegmented = stream(with_dropout(examples, tokenizer, prob))
+    batches = [batch for _, batch in epoch_batches(resegmented)]
     assert len(batches) > 5
     for batch in batches:
         assert max(batch.source.ids.numel(), batch.target.ids.numel()) <= 120
 
 
-def test_a_stream_of_new_cuts_goes_on_from_any_position(examples, tokenizer):
-    cut = dropping(examples, tokenizer, 0.5)
-    for position, batch in reversed(list(one_epoch(stream(cut)))):
-        assert same(batch, stream(cut).at(position)[0])
+def test_dropout_resumes_at_any_position(examples, tokenizer):
+    resegmented = with_dropout(examples, tokenizer, 0.5)
+    for position, batch in reversed(list(epoch_batches(stream(resegmented)))):
+        assert same(batch, stream(resegmented).at(position)[0])
 
 
-def test_what_is_left_out_follows_from_the_seed_the_epoch_and_the_place(examples, tokenizer):
-    cut = dropping(examples, tokenizer, 0.5)
-    epochs = [[b for _, b in one_epoch(stream(cut, seed), start)] for seed, start in STREAMS]
-    seen = [{tuple(row) for b in epoch for row in b.source.ids.tolist()} for epoch in epochs]
-    assert seen[0] != seen[1]
-    assert seen[0] != seen[2]
-    rows = cut.resegmented(np.array([0, 0, 8, 16]), [1, 2, 3, 4]).batch(np.arange(4)).source.ids
-    assert len({tuple(row) for row in rows.tolist()}) > 1, "rows of one sentence are cut apart"
+def test_dropout_depends_on_seed_epoch_and_position(examples, tokenizer):
+    resegmented = with_dropout(examples, tokenizer, 0.5)
+    epochs = [
+        [b for _, b in epoch_batches(stream(resegmented, seed), start)] for seed, start in STREAMS
+    ]
+    segmentations = [
+        {tuple(row) for b in epoch for row in b.source.ids.tolist()} for epoch in epochs
+    ]
+    assert segmentations[0] != segmentations[1]
+    assert segmentations[0] != segmentations[2]
+    rows = (
+        resegmented.resegmented(np.array([0, 0, 8, 16]), [1, 2, 3, 4])
+        .batch(np.arange(4))
+        .source.ids
+    )
+    assert len({tuple(row) for row in rows.tolist()}) > 1, (
+        "equal sentences have different segmentations"
+    )
 
 
-def test_the_cut_of_a_row_does_not_depend_on_the_window(examples, tokenizer):
-    cut, seen = dropping(examples, tokenizer, 0.5), []
+def test_dropout_does_not_depend_on_the_window(examples, tokenizer):
+    resegmented, segmentations = with_dropout(examples, tokenizer, 0.5), []
     for window in (8, 64):
-        batches = Batches(cut, tokens_per_batch=120, seed=1, window=window)
-        parts = [batch.source for _, batch in one_epoch(batches)]
+        batches = Batches(resegmented, tokens_per_batch=120, seed=1, window=window)
+        parts = [batch.source for _, batch in epoch_batches(batches)]
         rows = [ids[mask].tolist() for p in parts for ids, mask in zip(p.ids, p.mask, strict=True)]
-        seen.append(sorted(rows))
-    assert seen[0] == seen[1]
+        segmentations.append(sorted(rows))
+    assert segmentations[0] == segmentations[1]
 
 
-def test_a_chance_of_nothing_leaves_every_batch_as_it_is(examples, tokenizer):
-    assert same(stream(dropping(examples, tokenizer, 0.0)).at(0)[0], stream(examples).at(0)[0])
+def test_dropout_of_zero_changes_nothing(examples, tokenizer):
+    assert same(stream(with_dropout(examples, tokenizer, 0.0)).at(0)[0], stream(examples).at(0)[0])
 
 
-def test_no_row_grows_past_what_the_model_takes(examples, tokenizer):
-    longest = int(max(side.max() for side in examples.lengths(np.arange(len(examples))))) - 1
-    cut = dropping(examples, tokenizer, 0.99, longest=longest)
+def test_dropout_does_not_exceed_the_maximum_length(examples, tokenizer):
+    max_tokens = int(max(side.max() for side in examples.lengths(np.arange(len(examples))))) - 1
+    resegmented = with_dropout(examples, tokenizer, 0.99, max_tokens=max_tokens)
     rows = np.arange(len(examples))
-    batch = cut.resegmented(rows, rows.tolist()).batch(rows)
-    assert batch.source.lengths.max() <= longest + 1
-    assert batch.target.lengths.max() <= longest + 2
+    batch = resegmented.resegmented(rows, rows.tolist()).batch(rows)
+    assert batch.source.lengths.max() <= max_tokens + 1
+    assert batch.target.lengths.max() <= max_tokens + 2
 
 
-def test_validation_leaves_no_merge_out(examples, tokenizer):
-    cut = dropping(examples, tokenizer, 0.5)
-    for one, other in zip(sorted_batches(cut, 200), sorted_batches(examples, 200), strict=True):
-        assert same(one, other)
+def test_validation_has_no_dropout(examples, tokenizer):
+    resegmented = with_dropout(examples, tokenizer, 0.5)
+    for batch, expected in zip(
+        sorted_batches(resegmented, 200), sorted_batches(examples, 200), strict=True
+    ):
+        assert same(batch, expected)

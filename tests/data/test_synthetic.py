@@ -1,4 +1,4 @@
-"""Tasks made by code say what they should."""
+"""Synthetic tasks: numbers, dates, copying, reversing."""
 
 import itertools
 from datetime import date
@@ -48,28 +48,28 @@ def test_different_numbers_have_different_names():
     assert len({hindi_number(n) for n in numbers}) == len(numbers)
 
 
-def test_a_seed_makes_the_same_pairs_and_another_makes_others():
+def test_pairs_follow_from_the_seed():
     for task in (number_pairs, reverse_pairs, copy_pairs, date_pairs):
-        one, again, other = (list(itertools.islice(task(seed=s), 50)) for s in (1, 1, 2))
-        assert one == again
-        assert one != other
+        first, again, other = (list(itertools.islice(task(seed=s), 50)) for s in (1, 1, 2))
+        assert first == again
+        assert first != other
 
 
-def test_reversed_is_reversed():
+def test_reverse_pairs_are_reversed():
     for pair in itertools.islice(reverse_pairs(seed=3, min_length=1, max_length=5), 100):
-        letters = pair.source.split()
-        assert pair.target.split() == letters[::-1]
-        assert 1 <= len(letters) <= 5
+        tokens = pair.source.split()
+        assert pair.target.split() == tokens[::-1]
+        assert 1 <= len(tokens) <= 5
 
 
-def test_copied_is_the_same():
+def test_copy_pairs_are_equal():
     for pair in itertools.islice(copy_pairs(seed=3, min_length=1, max_length=5), 100):
         assert pair.target == pair.source
         assert 1 <= len(pair.source.split()) <= 5
 
 
-def test_a_date_in_every_format():
-    assert [english_date(date(1998, 3, 25), manner) for manner in DATE_FORMATS] == [
+def test_every_date_format_is_written():
+    assert [english_date(date(1998, 3, 25), date_format) for date_format in DATE_FORMATS] == [
         "25 march 1998",
         "march 25, 1998",
         "wednesday, 25 march 1998",
@@ -78,8 +78,8 @@ def test_a_date_in_every_format():
 
 
 def test_dates_are_translated_to_the_same_day():
-    made = list(itertools.islice(date_pairs(seed=3), 200))
-    for pair in made:
+    pairs = list(itertools.islice(date_pairs(seed=3), 200))
+    for pair in pairs:
         day = date.fromisoformat(pair.target)
-        assert pair.source in [english_date(day, manner) for manner in DATE_FORMATS]
-    assert len({pair.target[:4] for pair in made}) > 100
+        assert pair.source in [english_date(day, date_format) for date_format in DATE_FORMATS]
+    assert len({pair.target[:4] for pair in pairs}) > 100

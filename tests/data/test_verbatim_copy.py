@@ -10,7 +10,7 @@ from dhyan.config import load_recipe
 from dhyan.run import train
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.server import make_app
-from tests.data.test_spelling import SCRIPTS, ZWJ, ZWNJ, word
+from tests.text.test_joiners import SCRIPTS, ZWJ, ZWNJ, random_word
 from tests.tiny_models import here
 
 COUNT, MORE = 1000, 9000  # words that are tried, and others to learn copying from
@@ -31,19 +31,19 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def words():
     """A thousand different words of six scripts, each with a joiner."""
-    chance, found = random.Random(4), dict[str, None]()
-    while len(found) < COUNT + MORE:
-        found[word(list(SCRIPTS)[len(found) % len(SCRIPTS)], chance)] = None
-    return list(found)
+    rng, distinct_words = random.Random(4), dict[str, None]()
+    while len(distinct_words) < COUNT + MORE:
+        distinct_words[random_word(list(SCRIPTS)[len(distinct_words) % len(SCRIPTS)], rng)] = None
+    return list(distinct_words)
 
 
 @pytest.fixture(scope="module")
-def copies(words, tmp_path_factory):
+def copy_model(words, tmp_path_factory):
     """A model that has learned to say what it reads."""
     folder = tmp_path_factory.mktemp("copies")
     files = {"data.source": str(folder / "read"), "data.target": str(folder / "said")}
     for file in files.values():
-        Path(file).write_text("".join(f"{one}\n" for one in words), encoding="utf-8")
+        Path(file).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
     recipe = load_recipe("bahdanau2015-small", {**SETTINGS, **files})
     for _ in train(recipe, folder / "run", threads=1):
         pass
@@ -51,17 +51,21 @@ def copies(words, tmp_path_factory):
 
 
 @pytest.mark.soak
-def test_a_thousand_words_with_joiners_are_translated_code_point_by_code_point(copies, words):
+def test_words_with_joiners_are_copied_exactly(copy_model, words):
     tried = words[:COUNT]
-    assert all(ZWJ in one or ZWNJ in one for one in tried)
-    text = "".join(f"{one}\n" for one in tried).encode()
-    done = here("translate", copies, "--beam", 1, "--threads", 1, stdin=text)
+    assert all(ZWJ in word or ZWNJ in word for word in tried)
+    text = "".join(f"{word}\n" for word in tried).encode()
+    done = here("translate", copy_model, "--beam", 1, "--threads", 1, stdin=text)
     assert done.returncode == 0, done.stderr.decode()
-    said = done.stdout.decode().removesuffix("\n").split("\n")
-    wrong = [(one, other) for one, other in zip(tried, said, strict=True) if one != other]
+    outputs = done.stdout.decode().removesuffix("\n").split("\n")
+    wrong = [
+        (word, output_word)
+        for word, output_word in zip(tried, outputs, strict=True)
+        if word != output_word
+    ]
     assert not wrong, (len(wrong), wrong[:3])
-    page = TestClient(make_app(ModelRegistry([copies])), base_url="http://127.0.0.1")
-    for one in tried:
-        answer = page.post("/api/translate", json={"text": one})
-        assert answer.json()["translation"] == one
+    page = TestClient(make_app(ModelRegistry([copy_model])), base_url="http://127.0.0.1")
+    for word in tried:
+        answer = page.post("/api/translate", json={"text": word})
+        assert answer.json()["translation"] == word
     print(f"{COUNT} of {COUNT} words with joiners, by the command line and by the page")

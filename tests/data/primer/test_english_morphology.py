@@ -1,4 +1,4 @@
-"""English words take the forms that spelling asks for."""
+"""English inflection: spelling of plurals, verb forms and articles."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A lexicon is read whole, says what is wrong with it, and the one that is shipped is sound."""
+"""The lexicon: parsing, errors by line, and the consistency of the shipped file."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Every pair has a number on both sides; wherever pairs go, the numbers stay together."""
+"""Source and target stay aligned: both sides of each pair carry the same number."""
 
 import random
 from collections import Counter
@@ -21,16 +21,16 @@ CPU = torch.device("cpu")
 
 
 def write_numbered(folder, name, numbers, seed):
-    """Two files whose line N has the same number on either side, with lines of every bad kind."""
-    chance, sides = random.Random(seed), ([], [])
+    """Two files whose line N has the same number on both sides, with bad lines among them."""
+    rng, sides = random.Random(seed), ([], [])
     for number in numbers:
         for side, letter in zip(sides, "st", strict=True):
-            text = " ".join([f"{letter}{number}", *["x"] * chance.randint(0, 30)])
-            side.append(text if chance.random() > 0.1 else f"{text}\u2028\x0b\x85\rx")
-        if chance.random() < 0.1:
-            at = chance.randrange(2)
+            text = " ".join([f"{letter}{number}", *["x"] * rng.randint(0, 30)])
+            side.append(text if rng.random() > 0.1 else f"{text}\u2028\x0b\x85\rx")
+        if rng.random() < 0.1:
+            at = rng.randrange(2)
             long = f"{'st'[at]}{number} " + "x " * 300
-            sides[at][-1] = chance.choice(["", " ", "\u3000", "y" * 10_001, long])
+            sides[at][-1] = rng.choice(["", " ", "\u3000", "y" * 10_001, long])
     paths = folder / f"{name}.en", folder / f"{name}.hi"
     for path, lines in zip(paths, sides, strict=True):
         path.write_bytes("\n".join(lines).encode())
@@ -46,30 +46,33 @@ def files(tmp_path_factory):
 
 
 def usable(*paths):
-    """The numbers of the pairs that can be trained on, found in another way."""
+    """The numbers of the usable pairs, computed independently."""
     lines = [path.read_bytes().decode().split("\n") for path in paths]
     return {
-        int(one.split()[0][1:])
-        for one, other in zip(*lines, strict=True)
+        int(source.split()[0][1:])
+        for source, target in zip(*lines, strict=True)
         if all(
-            text.strip() and len(text.split()) <= 60 and len(text) < 9000 for text in (one, other)
+            text.strip() and len(text.split()) <= 60 and len(text) < 9000
+            for text in (source, target)
         )
     }
 
 
 def numbers_of(batch, source, target):
-    """The numbers in each row of a batch, which must be one."""
-    for ours, theirs in zip(batch.source.ids.tolist(), batch.target.ids.tolist(), strict=True):
-        if set(theirs) <= {PAD, BOS}:  # a row that fills a batch, with nothing to say
-            assert set(ours) <= {PAD, EOS}
+    """The number of each row of a batch, the same on both sides."""
+    for source_ids, target_ids in zip(
+        batch.source.ids.tolist(), batch.target.ids.tolist(), strict=True
+    ):
+        if set(target_ids) <= {PAD, BOS}:  # a padding row
+            assert set(source_ids) <= {PAD, EOS}
             continue
-        said = [
+        first_words = [
             tokenizer.decode(id for id in ids if id not in (PAD, BOS, EOS)).split()[0]
-            for tokenizer, ids in ((source, ours), (target, theirs))
+            for tokenizer, ids in ((source, source_ids), (target, target_ids))
         ]
-        assert said[0][0] + said[1][0] == "st"
-        assert said[0][1:] == said[1][1:], "the pair is crossed"
-        yield int(said[0][1:])
+        assert first_words[0][0] + first_words[1][0] == "st"
+        assert first_words[0][1:] == first_words[1][1:], "the sides are misaligned"
+        yield int(first_words[0][1:])
 
 
 def recipe_over(files, **settings):
@@ -81,23 +84,26 @@ def recipe_over(files, **settings):
     return with_languages(tiny_recipe("rnn", *files[:2], **{**words, **settings}))
 
 
-def test_every_pair_that_is_read_has_one_line_number(files):
+def test_every_pair_has_the_line_number_of_both_sides(files):
     for pair in read_pairs(*files[:2]):
         assert pair.source.split()[0][1:] == pair.target.split()[0][1:] == str(pair.line - 1)
 
 
 @pytest.mark.parametrize(
-    ("way", "multiple"),
+    ("pipeline", "multiple"),
     [
-        *(("text", 1), ("text", 8), ("prepared", 1), ("mixed", 8), ("cut anew", 8)),
-        *(pytest.param(way, 1, marks=pytest.mark.soak) for way in ("mixed", "cut anew")),
+        *(("text", 1), ("text", 8), ("prepared", 1), ("mixed", 8), ("bpe dropout", 8)),
+        *(
+            pytest.param(pipeline, 1, marks=pytest.mark.soak)
+            for pipeline in ("mixed", "bpe dropout")
+        ),
         pytest.param("prepared", 8, marks=pytest.mark.soak),
     ],
 )
-def test_source_and_target_stay_together_on_the_way_into_a_batch(way, multiple, files, tmp_path):
+def test_source_and_target_stay_aligned_in_batches(pipeline, multiple, files, tmp_path):
     mix = [{"source": str(files[2]), "target": str(files[3]), "weight": 2.0}]
-    settings = {"mixed": {"data.mix": mix}}.get(way, {})
-    if way == "cut anew":
+    settings = {"mixed": {"data.mix": mix}}.get(pipeline, {})
+    if pipeline == "bpe dropout":
         settings = {
             "text.tokenizer": "bpe",
             "text.source_vocabulary_size": 300,
@@ -105,39 +111,41 @@ def test_source_and_target_stay_together_on_the_way_into_a_batch(way, multiple, 
         }
         settings |= {"text.bpe_dropout": 0.3, "text.vocabulary_pairs": 50}
     recipe = recipe_over(files, **settings)
-    if way == "prepared":
+    if pipeline == "prepared":
         prepare(recipe, tmp_path / "ready")
         recipe = replace(recipe, data=replace(recipe.data, prepared=str(tmp_path / "ready")))
     corpus = load_corpus(recipe)
     source, target = corpus.make_tokenizers(recipe)
-    examples = corpus.encode(source, target, 60 if way != "cut anew" else 200)
+    examples = corpus.encode(source, target, 60 if pipeline != "bpe dropout" else 200)
     batches = Batches(examples, tokens_per_batch=500, seed=3, multiple=multiple, max_length=210)
     held_out = {int(pair.source.split()[0][1:]) for pair in corpus.validation}
     expected = Counter(usable(*files[:2]) - held_out)
-    if way == "mixed":
+    if pipeline == "mixed":
         expected += Counter(2 * sorted(usable(*files[2:])))
-    loader, position, seen = Prefetcher(batches, CPU, depth=3), 0, Counter()
+    loader, position, counts = Prefetcher(batches, CPU, depth=3), 0, Counter()
     while position < batches.size:
         loaded = loader.at(position)
-        seen.update(numbers_of(loaded.batch, source, target))
+        counts.update(numbers_of(loaded.batch, source, target))
         position = loaded.next_position
     loader.close()
-    assert seen == expected, "each comes as often as it should"
-    some = next(iter(numbers_of(DirectLoader(batches, CPU).at(position).batch, source, target)))
-    assert some in expected, "the next epoch too"
+    assert counts == expected, "each pair has its expected count"
+    number = next(iter(numbers_of(DirectLoader(batches, CPU).at(position).batch, source, target)))
+    assert number in expected, "the next epoch too"
 
 
-def test_source_and_target_stay_together_in_validation(files):
+def test_source_and_target_stay_aligned_in_validation(files):
     recipe = recipe_over(files)
     corpus = load_corpus(recipe)
     source, target = corpus.make_tokenizers(recipe)
     examples = corpus.encode(source, target, 60)
-    seen = [n for batch in sorted_batches(examples, 300) for n in numbers_of(batch, source, target)]
-    assert len(seen) == len(set(seen)) == len(examples)
+    counts = [
+        n for batch in sorted_batches(examples, 300) for n in numbers_of(batch, source, target)
+    ]
+    assert len(counts) == len(set(counts)) == len(examples)
 
 
 def test_counting_lines_agrees_with_wc(files):
     for path in map(Path, files):
         assert sum(1 for _ in path.open("rb")) == path.read_bytes().count(b"\n") + 1
-    kept = [pair.line for pair in read_pairs(*files[:2])]
-    assert max(kept) <= PAIRS
+    lines = [pair.line for pair in read_pairs(*files[:2])]
+    assert max(lines) <= PAIRS
