@@ -1,7 +1,10 @@
 """A model's weights are compared with what its recipe builds, and its limits with the settings."""
 
 import json
+import subprocess
+import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +24,7 @@ from dhyan.safe_io.safetensors_header import Header, TensorEntry
 from dhyan.training.state import TrainState
 from tests.laws.family import DECODERS, ENCODERS, MODELS
 from tests.model_check.valid_model import model_files, write_model
+from tests.tiny_models import environment
 
 SIZES = (14, 17)
 
@@ -37,6 +41,42 @@ def recipe_of(encoder, decoder):
 def header_of(shapes):
     """A header that lists weights of these shapes, whatever their bytes."""
     return Header({name: TensorEntry("F32", shape, 0, 0) for name, shape in shapes.items()}, 0)
+
+
+LOADING = """
+import sys
+from pathlib import Path
+from dhyan.config import load_recipe, shipped_recipes
+from dhyan.model_check.weight_shapes import weight_shapes
+from dhyan.run.load import load
+from tests.laws.family import MODELS
+from tests.model_check.test_weight_shapes import SIZES, recipe_of
+from tests.model_check.valid_model import model_files, write_model
+
+def check(model):
+    if "torch._dynamo" in sys.modules:
+        sys.exit(f"{model} imports torch._dynamo")
+
+for family in ("rnn", "transformer"):
+    folder = Path(sys.argv[1], family)
+    write_model(folder, model_files(family))
+    load(folder, device="cpu")(["the girl reads"])
+    check(family)
+for recipe in shipped_recipes():
+    weight_shapes(load_recipe(recipe), SIZES)
+    check(recipe)
+for encoder, decoder in MODELS:
+    weight_shapes(recipe_of(encoder, decoder), SIZES)
+    check(f"{encoder} with {decoder}")
+"""
+
+
+def test_loading_a_model_does_not_import_the_compiler(tmp_path):
+    """A model built on `meta` for its shapes computes nothing there: torch._dynamo takes a second."""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", LOADING, tmp_path]
+    process = subprocess.run(command, cwd=root, env=environment(), capture_output=True, check=False)
+    assert process.returncode == 0, process.stderr.decode()
 
 
 @pytest.mark.parametrize(("encoder", "decoder"), MODELS[::3])

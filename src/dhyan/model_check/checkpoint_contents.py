@@ -1,7 +1,9 @@
 """Compare what a checkpoint holds with its recipe: weights, optimizer state, training state.
 
 The model is built on PyTorch's `meta` device, where tensors have a shape and no memory. The checks
-before that bound how much work the building can be, and do not import torch.
+before that bound how much work the building can be, and do not import torch. Constructors compute
+initial weights in place, because other arithmetic on `meta` imports torch._dynamo, which takes more
+than a second.
 """
 
 from collections import defaultdict
@@ -71,7 +73,7 @@ def weight_shapes(recipe: Recipe, sizes: tuple[int, int]) -> dict[str, Shape]:
     from dhyan.models.build import build_model
 
     class WithoutNormal(TorchFunctionMode):
-        """Draws no normal numbers: on `meta` they are none, and drawing imports torch._dynamo."""
+        """Skips `nn.init.normal_`: it changes nothing on `meta`, and imports torch._dynamo there."""
 
         def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -79,8 +81,6 @@ def weight_shapes(recipe: Recipe, sizes: tuple[int, int]) -> dict[str, Shape]:
             kwargs = kwargs or {}
             if func is torch.nn.init.normal_:
                 return kwargs["tensor"] if "tensor" in kwargs else args[0]
-            if func is torch.randn:
-                func = torch.empty
             return func(*args, **kwargs)
 
     try:
