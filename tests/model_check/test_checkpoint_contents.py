@@ -47,15 +47,16 @@ LOADING = """
 import sys
 from pathlib import Path
 from dhyan.config import load_recipe, shipped_recipes
-from dhyan.model_check.weight_shapes import weight_shapes
+from dhyan.model_check.checkpoint_contents import weight_shapes
 from dhyan.run.load import load
 from tests.laws.family import MODELS
-from tests.model_check.test_weight_shapes import SIZES, recipe_of
+from tests.model_check.test_checkpoint_contents import SIZES, recipe_of
 from tests.model_check.valid_model import model_files, write_model
 
 def check(model):
-    if "torch._dynamo" in sys.modules:
-        sys.exit(f"{model} imports torch._dynamo")
+    for module in ("torch._dynamo", "sympy"):
+        if module in sys.modules:
+            sys.exit(f"{model} imports {module}")
 
 for family in ("rnn", "transformer"):
     folder = Path(sys.argv[1], family)
@@ -72,7 +73,7 @@ for encoder, decoder in MODELS:
 
 
 def test_loading_a_model_does_not_import_the_compiler(tmp_path):
-    """A model built on `meta` for its shapes computes nothing there: torch._dynamo takes a second."""
+    """Importing torch._dynamo and sympy takes more than a second."""
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", LOADING, tmp_path]
     process = subprocess.run(command, cwd=root, env=environment(), capture_output=True, check=False)

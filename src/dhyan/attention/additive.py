@@ -22,7 +22,7 @@ class AdditiveScore(nn.Module, Score):
         super().__init__()
         self.query = nn.Linear(query_width, hidden)
         self.key = nn.Linear(memory_width, hidden, bias=False)
-        self.energy = nn.Parameter(torch.randn(hidden).div_(hidden**0.5))
+        self.energy = nn.Parameter(torch.randn(hidden) / hidden**0.5)
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S A"]:
         """U h_j, the same at every step."""

@@ -1,9 +1,7 @@
 """Compare what a checkpoint holds with its recipe: weights, optimizer state, training state.
 
 The model is built on PyTorch's `meta` device, where tensors have a shape and no memory. The checks
-before that bound how much work the building can be, and do not import torch. Constructors compute
-initial weights in place, because other arithmetic on `meta` imports torch._dynamo, which takes more
-than a second.
+before that bound how much work the building can be, and do not import torch.
 """
 
 from collections import defaultdict
@@ -68,12 +66,14 @@ def weight_shapes(recipe: Recipe, sizes: tuple[int, int]) -> dict[str, Shape]:
     Tied weights come under the first of their names.
     """
     import torch
+    from torch import Tensor
     from torch.overrides import TorchFunctionMode
 
     from dhyan.models.build import build_model
 
-    class WithoutNormal(TorchFunctionMode):
-        """Skips `nn.init.normal_`: it changes nothing on `meta`, and imports torch._dynamo there."""
+    class ShapesOnly(TorchFunctionMode):
+        """Computes no initial values: on `meta`, torch does so in Python, which imports sympy and
+        torch._dynamo, more than a second of CPU time."""
 
         def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -81,10 +81,16 @@ def weight_shapes(recipe: Recipe, sizes: tuple[int, int]) -> dict[str, Shape]:
             kwargs = kwargs or {}
             if func is torch.nn.init.normal_:
                 return kwargs["tensor"] if "tensor" in kwargs else args[0]
+            if func in (Tensor.mul, Tensor.div) and isinstance(args[1], int | float):
+                return args[0]
+            if func is torch.randn:
+                return torch.empty(*args, **kwargs)
+            if func is torch.arange and all(isinstance(bound, int) for bound in args):
+                return torch.empty(len(range(*args)), **kwargs)
             return func(*args, **kwargs)
 
     try:
-        with torch.device("meta"), WithoutNormal():
+        with torch.device("meta"), ShapesOnly():
             model = build_model(recipe, *sizes)
     except (RuntimeError, OverflowError) as error:  # a tensor with more than 2**63 bytes
         reason = str(error).partition("\n")[0]

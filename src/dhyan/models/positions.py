@@ -58,7 +58,7 @@ class LearnedPositions(nn.Module):
     def __init__(self, width: int, max_length: int) -> None:
         super().__init__()
         self.max_length = max_length
-        self.table = nn.Parameter(torch.randn(max_length, width).mul_(width**-0.5))
+        self.table = nn.Parameter(torch.randn(max_length, width) * width**-0.5)
 
     def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
         """The rows of the table."""
