@@ -50,17 +50,17 @@ def test_every_exit_code_is_in_the_table():
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "shown"),
+    ("name", "arguments", "expected_output"),
     [
         ("attend_by_hand.py", (), "0.422 0.155 0.422"),
         ("train_in_python.py", ("out", 3), "attention.svg"),
         ("own_score.py", ("out", 3), "Saved(step=3"),
     ],
 )
-def test_examples_run_and_are_short(name, arguments, shown, tmp_path):
+def test_examples_run_and_are_short(name, arguments, expected_output, tmp_path):
     script = ROOT / "examples" / name
     assert len(script.read_text().splitlines()) < 40
-    assert shown in run(script, *arguments, cwd=tmp_path)
+    assert expected_output in run(script, *arguments, cwd=tmp_path)
 
 
 def test_every_example_is_run():

@@ -48,8 +48,8 @@ def commands(page):
 def prepared(tmp_path_factory):
     """What the pages take for granted: two corpora, two models, and `dhyan` on the path."""
     folder = tmp_path_factory.mktemp("guide")
-    made = list(distinct(number_pairs(seed=3), lambda pair: pair.source, 420))
-    for name, pairs in (("train", made[:400]), ("test", made[400:])):
+    pairs_of_numbers = list(distinct(number_pairs(seed=3), lambda pair: pair.source, 420))
+    for name, pairs in (("train", pairs_of_numbers[:400]), ("test", pairs_of_numbers[400:])):
         for side in ("source", "target"):
             text = "".join(f"{getattr(pair, side)}\n" for pair in pairs)
             (folder / f"{name}.{'en' if side == 'source' else 'hi'}").write_text(text)
@@ -103,18 +103,18 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
         if line.startswith("dhyan studio"):  # it goes on until it is stopped
             with running(*shlex.split(line)[2:], cwd=folder, python=forked_python) as (process, _):
                 pass
-            code, said = process.returncode, line
+            code, output = process.returncode, line
         elif line.startswith("dhyan serve") and "--add-key" not in line:
-            code, said = start_and_stop(*shlex.split(line)[2:], cwd=folder)
+            code, output = start_and_stop(*shlex.split(line)[2:], cwd=folder)
         elif re.match(r"dhyan [^|<>&;$]*$", line):
-            code, said = in_process(shlex.split(line, comments=True)[1:], folder)
+            code, output = in_process(shlex.split(line, comments=True)[1:], folder)
         else:
             done = subprocess.run(
                 ["bash", "-c", line], cwd=folder, env={**environment(), "PATH": path},
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
-            code, said = done.returncode, done.stdout.decode()
-        assert code == 0, f"{line}\n{said}"
+            code, output = done.returncode, done.stdout.decode()
+        assert code == 0, f"{line}\n{output}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

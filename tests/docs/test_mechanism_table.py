@@ -44,7 +44,7 @@ def settings_of(command):
 def letters(model, recipe):
     """The values in a model of the letters that the page uses."""
     decoder, attention_settings = recipe.decoder, getattr(recipe.decoder, "attention", None)
-    known = {
+    values = {
         "W": decoder.width,
         "D": model.encoder.width,
         "Q": decoder.width,
@@ -56,12 +56,12 @@ def letters(model, recipe):
         else decoder.kv_heads or decoder.heads,
     }
     if attention_settings:
-        known |= {
+        values |= {
             "A": attention_settings.score_width,
             "F": attention_settings.coverage_filters,
             "R": attention_settings.coverage_filter_radius,
         }
-    return known
+    return values
 
 
 def mechanism_modules(model, name, about):

@@ -27,9 +27,9 @@ socket.getaddrinfo = socket.create_connection = refused
 
 def _builder():
     spec = importlib.util.spec_from_file_location("notebooks_build", ROOT / "build.py")
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 BUILD = _builder()
@@ -45,12 +45,12 @@ RUN = pytest.mark.parametrize(
 )
 
 
-def kept(page):
+def read_notebook(page):
     return nbformat.read(ROOT / f"{page.stem}.ipynb", as_version=4)
 
 
-def cells(found, kind):
-    return [cell for cell in found.cells if cell.cell_type == kind]
+def cells(notebook, cell_type):
+    return [cell for cell in notebook.cells if cell.cell_type == cell_type]
 
 
 def test_there_is_a_notebook_for_each_of_ten_lectures():
@@ -61,47 +61,49 @@ def test_there_is_a_notebook_for_each_of_ten_lectures():
 
 
 @PAGES
-def test_a_notebook_is_what_its_page_says(page):
-    found, written = kept(page), BUILD.notebook(page)
-    nbformat.validate(found)
-    for one, other in zip(found.cells, written.cells, strict=True):
-        assert (one.id, one.cell_type, one.source) == (other.id, other.cell_type, other.source)
-    assert found.metadata == written.metadata
+def test_a_notebook_is_built_from_its_page(page):
+    notebook, built = read_notebook(page), BUILD.notebook(page)
+    nbformat.validate(notebook)
+    for cell, other in zip(notebook.cells, built.cells, strict=True):
+        assert (cell.id, cell.cell_type, cell.source) == (other.id, other.cell_type, other.source)
+    assert notebook.metadata == built.metadata
 
 
 @PAGES
 def test_every_cell_was_run_and_shows_something(page):
-    for place, cell in enumerate(cells(kept(page), "code"), 1):
-        assert cell.execution_count == place
+    for number, cell in enumerate(cells(read_notebook(page), "code"), 1):
+        assert cell.execution_count == number
         assert cell.outputs, cell.source
-        assert {one.output_type for one in cell.outputs} <= {"execute_result", "stream"}
-        assert not [one for one in cell.outputs if one.get("name") == "stderr"]
+        assert {output.output_type for output in cell.outputs} <= {"execute_result", "stream"}
+        assert not [output for output in cell.outputs if output.get("name") == "stderr"]
         assert not cell.metadata
 
 
 @PAGES
-def test_a_file_is_small_and_tells_nothing_of_the_machine(page):
+def test_a_file_is_small_and_reveals_nothing_of_the_machine(page):
     path = ROOT / f"{page.stem}.ipynb"
     assert path.stat().st_size < 1.5e6
-    said = path.read_text(encoding="utf-8")
-    assert str(ROOT.parent) not in said
-    assert str(Path.home()) + "/" not in said
+    content = path.read_text(encoding="utf-8")
+    assert str(ROOT.parent) not in content
+    assert str(Path.home()) + "/" not in content
 
 
 @PAGES
 def test_every_paragraph_in_english_is_followed_by_one_in_hindi(page):
     assert page.read_text(encoding="utf-8").startswith("# ")
-    for cell in cells(kept(page), "markdown"):
+    for cell in cells(read_notebook(page), "markdown"):
         heads = re.findall("^#.*", cell.source, re.MULTILINE)
         for head in heads:
             english, hindi = head.split(" · ")
             assert LATIN.search(english)
             assert not DEVANAGARI.search(english)
             assert DEVANAGARI.search(hindi)
-        said = [one for one in cell.source.split("\n\n") if not one.startswith("#")]
-        assert said
-        assert len(said) % 2 == 0
-        for english, hindi in zip(said[::2], said[1::2], strict=True):
+        paragraphs = [
+            paragraph for paragraph in cell.source.split("\n\n") if not paragraph.startswith("#")
+        ]
+        assert paragraphs
+        assert len(paragraphs) % 2 == 0
+        for english, hindi in zip(paragraphs[::2], paragraphs[1::2], strict=True):
             assert share(english) < 0.5 < share(hindi), english
             assert english[-1] in ".?:", english
             assert hindi[-1] in "।?:", hindi
@@ -115,24 +117,29 @@ def share(text):
 
 @PAGES
 def test_a_notebook_has_a_figure_in_hindi_a_question_and_an_exercise(page):
-    said = page.read_text(encoding="utf-8")
-    assert '.figure(lang="hi")' in said
-    assert "**Think.**" in said
-    assert "**सोचिए।**" in said
-    assert said.count("\n## Exercise · अभ्यास\n") == 1
-    assert "assert " in said
-    drawn = [one for cell in cells(kept(page), "code") for one in cell.outputs if "data" in one]
-    assert any(BUILD.SVG in one.data for one in drawn)
+    content = page.read_text(encoding="utf-8")
+    assert '.figure(lang="hi")' in content
+    assert "**Think.**" in content
+    assert "**सोचिए।**" in content
+    assert content.count("\n## Exercise · अभ्यास\n") == 1
+    assert "assert " in content
+    outputs = [
+        output
+        for cell in cells(read_notebook(page), "code")
+        for output in cell.outputs
+        if "data" in output
+    ]
+    assert any(BUILD.SVG in output.data for output in outputs)
 
 
 def test_every_lesson_is_in_some_notebook():
-    said = "".join(page.read_text(encoding="utf-8") for page in BUILD.LECTURES)
-    called = set(re.findall(r"dhyan\.lessons\.(\w+)\(", said))
-    assert called == {one.name for one in LESSONS}
+    content = "".join(page.read_text(encoding="utf-8") for page in BUILD.LECTURES)
+    called = set(re.findall(r"dhyan\.lessons\.(\w+)\(", content))
+    assert called == {lesson.name for lesson in LESSONS}
 
 
-def test_a_drawing_loses_nothing_that_is_drawn():
-    drawn = """<svg>
+def test_a_smaller_svg_has_the_same_content():
+    svg = """<svg>
  <!-- x -->
  <metadata>
   <a/>
@@ -142,7 +149,7 @@ L 2 3"/>
  <use xlink:href="#DejaVuSans-61"/>
 </svg>"""
     small = '<svg><path id="d61" d="M 0 1 L 2 3"/><use xlink:href="#d61"/></svg>'
-    assert BUILD.smaller(drawn) == small
+    assert BUILD.smaller(svg) == small
 
 
 @pytest.fixture
@@ -159,8 +166,8 @@ def alone(tmp_path, monkeypatch):
 @pytest.mark.slow
 @RUN
 def test_a_notebook_runs_without_a_network(page, alone):
-    found = BUILD.executed(BUILD.notebook(page))
-    assert all(cell.execution_count for cell in cells(found, "code"))
+    notebook = BUILD.executed(BUILD.notebook(page))
+    assert all(cell.execution_count for cell in cells(notebook, "code"))
 
 
 def test_the_kernel_is_this_python_with_this_package_and_no_network(tmp_path, alone):

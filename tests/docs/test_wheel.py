@@ -37,16 +37,16 @@ def test_the_wheel_works_far_from_the_checkout(tmp_path):
         return done.returncode, rest + done.stderr.decode()
 
     few = ("--set", "training.steps=2", "--set", "training.valid_sentences=2", "--threads", "1")
-    code, said = dhyan("train", "numbers", *few, "--out", "run")
-    assert code == 0, said
-    code, said = dhyan("show", "run", "three hundred", "-o", "map.png")
-    assert code == 0, said
+    code, output = dhyan("train", "numbers", *few, "--out", "run")
+    assert code == 0, output
+    code, output = dhyan("show", "run", "three hundred", "-o", "map.png")
+    assert code == 0, output
     assert (tmp_path / "map.png").stat().st_size > 1000
-    code, said = dhyan("data", "primer", "--pairs", "5", "--test-pairs", "2", "--out", "words")
-    assert code == 0, said
-    _, said = dhyan("train", "no-such-recipe")
+    code, output = dhyan("data", "primer", "--pairs", "5", "--test-pairs", "2", "--out", "words")
+    assert code == 0, output
+    _, output = dhyan("train", "no-such-recipe")
     for name in shipped_recipes():
-        assert name in said
+        assert name in output
     names = subprocess.run(
         [*python, "zipfile", "-l", wheel], capture_output=True, text=True, check=True
     ).stdout

@@ -64,9 +64,9 @@ def test_parameter_counts_of_the_arms():
 
 def test_parameter_free_is_softmax_of_x_xt_by_root_d_times_x(setting):
     states, real, place = sentences(setting.valid, setting.vectors)
-    whole = attend(states, states, states, mask=real[:, None]).context
+    contexts = attend(states, states, states, mask=real[:, None]).context
     mixed = parameter_free(WIDTH)(states, real, place)
-    torch.testing.assert_close(mixed, whole[torch.arange(len(place)), place])
+    torch.testing.assert_close(mixed, contexts[torch.arange(len(place)), place])
 
 
 def test_the_mean_is_parameter_free_without_sharpness(setting):
@@ -143,18 +143,18 @@ def test_held_out_pairs_of_frame_and_cue_are_not_in_training(contexts):
             if after[0] == "and":
                 yield frame, " ".join(after[1 + (after[1] == "then") :])
 
-    seen = {*pairings(contexts.train)}
-    assert seen & {*pairings(contexts.tests["seen"])}
-    assert not seen & {*pairings(contexts.tests["held_out"])}
+    train_pairings = {*pairings(contexts.train)}
+    assert train_pairings & {*pairings(contexts.tests["seen"])}
+    assert not train_pairings & {*pairings(contexts.tests["held_out"])}
 
 
 def test_new_nouns_never_occur_with_their_word_in_training(contexts):
     def pair(reading):
         return reading.words[reading.place], reading.words[-1]
 
-    seen = {pair(reading) for reading in (*contexts.train, *contexts.valid)}
-    assert seen & {pair(reading) for reading in contexts.tests["held_out"]}
-    assert not seen & {pair(reading) for reading in contexts.tests["new_nouns"]}
+    train_pairs = {pair(reading) for reading in (*contexts.train, *contexts.valid)}
+    assert train_pairs & {pair(reading) for reading in contexts.tests["held_out"]}
+    assert not train_pairs & {pair(reading) for reading in contexts.tests["new_nouns"]}
 
 
 def test_an_idiom_is_probed_at_a_word_of_both_readings(idioms):

@@ -42,9 +42,12 @@ def test_every_attention_has_a_map_with_normalised_rows(kind):
     maps = dhyan.explain(translator, ENGLISH[0])
     names = {n for n, _ in translator.model.named_modules() if n.endswith("attention")}
     assert {m.name for m in maps} == names
-    for one in maps:
-        assert one.weights.shape[1:] == (len(one.target), len(one.source))
-        total = one.weights.sum(-1)
+    for attention_map in maps:
+        assert attention_map.weights.shape[1:] == (
+            len(attention_map.target),
+            len(attention_map.source),
+        )
+        total = attention_map.weights.sum(-1)
         if "predicted" in kind[1]:
             assert (total <= 1 + 1e-5).all()
             assert (total < 0.99).any()
@@ -54,14 +57,14 @@ def test_every_attention_has_a_map_with_normalised_rows(kind):
 
 def test_rows_are_labelled_by_queries_and_columns_by_keys():
     translator = translator_of(("transformer", "transformer"))
-    said = Translation("", 0.0, True, tuple(translator.target.encode(HINDI[1])))
-    maps = {m.name: m for m in explain_translation(translator, ENGLISH[1], said)}
-    heard = ("a", "dog", "sees", "the", "cat", "</s>")
+    translation = Translation("", 0.0, True, tuple(translator.target.encode(HINDI[1])))
+    maps = {m.name: m for m in explain_translation(translator, ENGLISH[1], translation)}
+    source_words = ("a", "dog", "sees", "the", "cat", "</s>")
     spoken = ("कुत्ता", "बिल्ली", "को", "देखता", "है", "।")
     encoder = maps["encoder.layers.0.self_attention"]
-    assert (encoder.source, encoder.target) == (heard, heard)
+    assert (encoder.source, encoder.target) == (source_words, source_words)
     cross = maps["decoder.layers.1.cross_attention"]
-    assert (cross.source, cross.target) == (heard, (*spoken, "</s>"))
+    assert (cross.source, cross.target) == (source_words, (*spoken, "</s>"))
     past = maps["decoder.layers.0.self_attention"]
     assert (past.source, past.target) == (("<s>", *spoken), ("<s>", *spoken))
     assert (past.weights.triu(1) == 0).all()
@@ -73,16 +76,16 @@ def test_rows_are_labelled_by_queries_and_columns_by_keys():
 
 def test_weights_of_tokens_are_merged_to_words():
     translator = translator_of(("gru", "bahdanau-additive"))
-    said = Translation("", 0.0, True, tuple(translator.target.encode(HINDI[0])))
-    [whole] = explain_translation(translator, ENGLISH[0], said)
-    [pieces] = explain_translation(translator, ENGLISH[0], said, words=False)
-    assert len(pieces.source) > len(whole.source)
+    translation = Translation("", 0.0, True, tuple(translator.target.encode(HINDI[0])))
+    [full_map] = explain_translation(translator, ENGLISH[0], translation)
+    [pieces] = explain_translation(translator, ENGLISH[0], translation, words=False)
+    assert len(pieces.source) > len(full_map.source)
     columns = translator.source.words(translator.encode(ENGLISH[0]))
-    rows = translator.target.words([*said.ids, 2])
+    rows = translator.target.words([*translation.ids, 2])
     for r, row in enumerate(rows):
         for c, column in enumerate(columns):
             block = pieces.weights[:, row.first : row.last, column.first : column.last]
-            torch.testing.assert_close(whole.weights[:, r, c], block.sum(-1).mean(-1))
+            torch.testing.assert_close(full_map.weights[:, r, c], block.sum(-1).mean(-1))
 
 
 @pytest.mark.parametrize("words", [True, False])
@@ -111,24 +114,26 @@ def test_the_bottleneck_is_one_bright_column():
 
 def test_a_translation_that_was_cut_off_has_no_eos():
     translator = translator_of(("gru", "luong-general"))
-    said = Translation("", 0.0, False, tuple(translator.target.encode(HINDI[1])))
-    [only] = explain_translation(translator, ENGLISH[1], said)
+    translation = Translation("", 0.0, False, tuple(translator.target.encode(HINDI[1])))
+    [only] = explain_translation(translator, ENGLISH[1], translation)
     assert only.target[-1] == "।"
 
 
 def test_maps_do_not_depend_on_the_search():
     translator = translator_of(("bi-lstm", "luong-general"))
-    [said] = translator(ENGLISH[0], beam=3)
-    [again] = explain_translation(translator, ENGLISH[0], said)
-    [asked] = dhyan.explain(translator, ENGLISH[0], beam=3)
-    assert torch.equal(again.weights, asked.weights)
+    [translation] = translator(ENGLISH[0], beam=3)
+    [again] = explain_translation(translator, ENGLISH[0], translation)
+    [explained_map] = dhyan.explain(translator, ENGLISH[0], beam=3)
+    assert torch.equal(again.weights, explained_map.weights)
 
 
 def test_two_models_can_be_watched_at_the_same_time():
-    one, other = (translator_of(k).model for k in (("gru", "luong-dot"), ("gru", "luong-general")))
+    model, other = (
+        translator_of(k).model for k in (("gru", "luong-dot"), ("gru", "luong-general"))
+    )
     batch = Batch(Tokens.pad([[5, 6, 2]]), Tokens.pad([[1, 7, 2]]))
-    with watch(one) as first, watch(other) as second:
-        one(batch)
+    with watch(model) as first, watch(other) as second:
+        model(batch)
         other(batch)
     [[one_map], [other_map]] = first.weights(), second.weights()
     assert one_map.name == other_map.name == "decoder.attention"
@@ -144,19 +149,19 @@ def test_explaining_leaves_a_model_in_training(monkeypatch):
 def test_threads_record_only_their_own_attention():
     translator = translator_of(("transformer", "transformer"))
     alone = {s: dhyan.explain(translator, s) for s in ENGLISH}
-    found, plain = {}, translator(ENGLISH)
+    results, plain = {}, translator(ENGLISH)
 
     def work(sentence):
-        found[sentence] = [dhyan.explain(translator, sentence) for _ in range(5)]
+        results[sentence] = [dhyan.explain(translator, sentence) for _ in range(5)]
 
     threads = [threading.Thread(target=work, args=(s,)) for s in ENGLISH]
     for thread in threads:
         thread.start()
-    said = [translator(ENGLISH) for _ in range(5)]
+    runs = [translator(ENGLISH) for _ in range(5)]
     for thread in threads:
         thread.join()
-    assert all([t.text for t in one] == [t.text for t in plain] for one in said)
-    for sentence, runs in found.items():
+    assert all([t.text for t in run] == [t.text for t in plain] for run in runs)
+    for sentence, runs in results.items():
         for maps in runs:
             for ours, theirs in zip(maps, alone[sentence], strict=True):
                 torch.testing.assert_close(ours.weights, theirs.weights)

@@ -40,10 +40,10 @@ def test_every_measure_has_a_number_for_each_head_of_each_layer():
 
 
 def test_measures_of_a_permuted_batch_of_heads_are_permuted():
-    drawn = torch.rand(5, 6, 6).softmax(-1)
+    weights = torch.rand(5, 6, 6).softmax(-1)
     order = torch.randperm(5)
     for measure in (entropy, distance, previous_share):
-        assert torch.equal(measure(drawn[order]), measure(drawn)[order])
+        assert torch.equal(measure(weights[order]), measure(weights)[order])
 
 
 @pytest.mark.parametrize(

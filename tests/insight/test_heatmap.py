@@ -37,42 +37,42 @@ def glyphs(figure, path):
 
 
 @pytest.fixture
-def said(tmp_path):
+def glyphs_by_word(tmp_path):
     words = ["क", "क्ष", "कि", "र्क", "त्र", "त", "र", "स्त", "स", "त", "ज", "ज़", "Delhi"]
     return glyphs(heatmap(attend(words, ["a"])), tmp_path / "words.svg")
 
 
-def test_a_short_i_stands_before_its_consonant(said):
-    first, second = said["कि"]
-    assert first != said["क"][0]
-    assert second == said["क"][0]
+def test_a_short_i_stands_before_its_consonant(glyphs_by_word):
+    first, second = glyphs_by_word["कि"]
+    assert first != glyphs_by_word["क"][0]
+    assert second == glyphs_by_word["क"][0]
 
 
-def test_a_conjunct_is_one_grapheme(said):
-    assert len(said["क्ष"]) == 1
-    assert len(said["त्र"]) == 1
-    assert said["त्र"] != said["त"]
+def test_a_conjunct_is_one_grapheme(glyphs_by_word):
+    assert len(glyphs_by_word["क्ष"]) == 1
+    assert len(glyphs_by_word["त्र"]) == 1
+    assert glyphs_by_word["त्र"] != glyphs_by_word["त"]
 
 
-def test_a_repha_is_drawn_after_its_consonant(said):
-    consonant, repha = said["र्क"]
-    assert consonant == said["क"][0]
-    assert repha != said["र"][0]
+def test_a_repha_is_drawn_after_its_consonant(glyphs_by_word):
+    consonant, repha = glyphs_by_word["र्क"]
+    assert consonant == glyphs_by_word["क"][0]
+    assert repha != glyphs_by_word["र"][0]
 
 
-def test_a_half_letter_joins_the_next(said):
-    half, whole = said["स्त"]
-    assert half != said["स"][0]
-    assert whole == said["त"][0]
+def test_a_half_letter_joins_the_next(glyphs_by_word):
+    half, full = glyphs_by_word["स्त"]
+    assert half != glyphs_by_word["स"][0]
+    assert full == glyphs_by_word["त"][0]
 
 
-def test_a_nukta_changes_the_glyph(said):
-    assert len(said["ज़"]) == 1
-    assert said["ज़"] != said["ज"]
+def test_a_nukta_changes_the_glyph(glyphs_by_word):
+    assert len(glyphs_by_word["ज़"]) == 1
+    assert glyphs_by_word["ज़"] != glyphs_by_word["ज"]
 
 
-def test_latin_letters_come_from_the_same_font_as_hindi_ones(said):
-    fonts = {glyph.rsplit("-", 1)[0] for text in ("कि", "Delhi") for glyph in said[text]}
+def test_latin_letters_come_from_the_same_font_as_hindi_ones(glyphs_by_word):
+    fonts = {glyph.rsplit("-", 1)[0] for text in ("कि", "Delhi") for glyph in glyphs_by_word[text]}
     assert len(fonts) == 1
 
 
@@ -106,8 +106,8 @@ def test_hindi_without_a_font_is_an_error(monkeypatch):
 
 def test_english_is_drawn_without_the_hindi_font(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, FONT, None)
-    drawn = glyphs(heatmap(attend(ENGLISH, ENGLISH)), tmp_path / "latin.svg")
-    assert all(glyph.startswith("DejaVuSans-") for glyph in drawn["gives"])
+    names = glyphs(heatmap(attend(ENGLISH, ENGLISH)), tmp_path / "latin.svg")
+    assert all(glyph.startswith("DejaVuSans-") for glyph in names["gives"])
 
 
 @pytest.mark.parametrize(
@@ -166,18 +166,20 @@ def test_a_figure_uses_the_colour_table():
 def test_cells_have_numbers_when_there_is_room():
     weights = torch.tensor([[[0.004, 0.25, 0.999], [0.1, 0.9, 0.0]]])
     roomy = AttentionMap("decoder", "cross", 1, ("a", "b", "c"), ("d", "e"), weights)
-    said = [text.get_text() for text in heatmap(roomy).axes[0].texts]
-    assert said[:4] == [".25", "1", ".10", ".90"]
+    numbers = [text.get_text() for text in heatmap(roomy).axes[0].texts]
+    assert numbers[:4] == [".25", "1", ".10", ".90"]
     tight = heatmap(attend("a" * 40, "b" * 40)).axes[0].texts
     assert not any(text.get_text().startswith(".") for text in tight)
 
 
 def test_each_head_has_its_panel_and_labels_are_shared():
     axes = heatmap(attend(ENGLISH, HINDI, heads=8)).axes[0]
-    said = [text.get_text() for text in axes.texts]
+    labels = [text.get_text() for text in axes.texts]
     assert len(axes.collections) == 8 + 1
-    assert [text for text in said if text.startswith("head")] == [f"head {n}" for n in range(1, 9)]
-    assert said.count("किताब") < 8
+    assert [text for text in labels if text.startswith("head")] == [
+        f"head {n}" for n in range(1, 9)
+    ]
+    assert labels.count("किताब") < 8
 
 
 def test_maps_of_one_sentence_pair_are_captioned_by_role_and_layer():
@@ -186,7 +188,7 @@ def test_maps_of_one_sentence_pair_are_captioned_by_role_and_layer():
     texts = {text.get_text(): text for text in heatmap(*maps).axes[0].texts}
     captions = [f"cross, layer {layer} · head {head}" for layer in (1, 2) for head in (1, 2)]
     boxes = [texts[caption].get_window_extent() for caption in captions]
-    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert not any(box.overlaps(other) for box, other in combinations(boxes, 2))
 
 
 def test_maps_of_different_sentences_are_an_error():
@@ -205,7 +207,7 @@ def test_an_empty_map_is_an_error():
     ("name", "magic"),
     [("a.png", b"\x89PNG\r\n\x1a\n"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF-")],
 )
-def test_the_suffix_says_the_format_and_the_same_map_gives_the_same_bytes(tmp_path, name, magic):
+def test_the_suffix_is_the_format_and_files_are_reproducible(tmp_path, name, magic):
     attention = attend(ENGLISH, HINDI)
     save(heatmap(attention, title="एक"), tmp_path / name)
     once = (tmp_path / name).read_bytes()

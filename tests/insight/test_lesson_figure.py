@@ -44,9 +44,9 @@ def placed(parts, widest=WIDEST):
     texts = {text: text for part in parts for text in texts_of(part)}
     style = FigureStyle(Font(families("".join(texts)), LABEL), LIGHT, texts)
     blocks = [size_block(part, style, widest) for part in parts]
-    places, wide, high = flow(blocks, widest, top=0.0)
+    positions, wide, high = flow(blocks, widest, top=0.0)
     return (
-        [(x, y, x + b.width, y + b.height) for b, (x, y) in zip(blocks, places, strict=True)],
+        [(x, y, x + b.width, y + b.height) for b, (x, y) in zip(blocks, positions, strict=True)],
         wide,
         high,
     )
@@ -64,8 +64,12 @@ def test_blocks_do_not_overlap(widest):
 
 
 def test_tables_of_one_line_are_aligned_at_their_first_row():
-    one = [[1.0]]
-    parts = (table("with", one, ["a"], ["b"]), table("without", one, ["a"]), table("", one))
+    values = [[1.0]]
+    parts = (
+        table("with", values, ["a"], ["b"]),
+        table("without", values, ["a"]),
+        table("", values),
+    )
     (first, second, third), _, _ = placed(parts)
     assert second[1] - first[1] == pytest.approx(16)
     assert third[1] - first[1] == pytest.approx(32)
@@ -74,8 +78,8 @@ def test_tables_of_one_line_are_aligned_at_their_first_row():
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_every_text_is_drawn_within_the_page(theme):
     figure = draw_figure(PARTS, title="A title in हिन्दी", theme=theme)
-    drawn = {text.get_text() for axes in figure.axes for text in axes.texts}
-    assert {"money", "बैंक", "पैसा", "scaled", "A title in हिन्दी", "1,086.00", "−2.50"} <= drawn
+    texts = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert {"money", "बैंक", "पैसा", "scaled", "A title in हिन्दी", "1,086.00", "−2.50"} <= texts
     box = figure.get_tightbbox().extents * POINTS
     wide, high = figure.get_size_inches() * POINTS
     assert min(box[0], box[1]) >= -1
@@ -132,9 +136,9 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
 
 
 def crowded(count, words=("bank", "किनारा", "river", "पैसा")):
-    places = torch.randn(count, 2, generator=torch.Generator().manual_seed(count)).tolist()
+    positions = torch.randn(count, 2, generator=torch.Generator().manual_seed(count)).tolist()
     names = [f"{words[n % 4]} {n}" for n in range(count)]
-    return ScatterPlot("", tuple(map(Point, names, *zip(*places, strict=True))), ((0, 0, 1, 1),))
+    return ScatterPlot("", tuple(map(Point, names, *zip(*positions, strict=True))), ((0, 0, 1, 1),))
 
 
 @pytest.mark.parametrize("count", [2, 8, 20])
@@ -144,12 +148,12 @@ def test_labels_do_not_overlap_labels_points_or_the_edge(count):
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
     assert len(boxes) == count
     frame, dot = axes.bbox.padded(DOTS / POINTS), 2 * DOTS / POINTS
-    seen = axes.transData.transform([(one.x, one.y) for one in plane.points])
+    positions = axes.transData.transform([(point.x, point.y) for point in plane.points])
     for number, box in enumerate(boxes):
         assert frame.x0 <= box.x0 < box.x1 <= frame.x1
         assert frame.y0 <= box.y0 < box.y1 <= frame.y1
         assert not any(box.overlaps(other) for other in boxes[:number])
-        assert not any(box.padded(dot).contains(*place) for place in seen)
+        assert not any(box.padded(dot).contains(*position) for position in positions)
 
 
 def test_labels_of_coinciding_points_do_not_overlap():
@@ -166,10 +170,10 @@ def test_groups_of_points_have_a_legend_and_their_own_marker():
     figure = draw_figure((plane,))
     page, axes = figure.axes
     assert {"a", "b", "ग", "d"} <= {text.get_text() for text in page.texts}
-    looks = [{(line.get_color(), line.get_marker()) for line in one.lines if line.get_markersize()
-              and line.get_marker() != "None"} for one in (page, axes)]  # fmt: skip
-    assert looks[0] == looks[1]
-    assert len(looks[0]) == len({marker for _, marker in looks[0]}) == 4
+    styles = [{(line.get_color(), line.get_marker()) for line in axis.lines if line.get_markersize()
+              and line.get_marker() != "None"} for axis in (page, axes)]  # fmt: skip
+    assert styles[0] == styles[1]
+    assert len(styles[0]) == len({marker for _, marker in styles[0]}) == 4
     lines = as_plain_text("", (plane,)).splitlines()
     assert lines[2:] == [
         "cloud",
@@ -193,9 +197,9 @@ def test_a_log_axis_spaces_equal_factors_equally():
     heights = axes.transData.transform([(0, value) for value in (0.01, 0.1, 1, 10, 100)])[:, 1]
     assert torch.tensor(heights).diff().tolist() == pytest.approx([heights[1] - heights[0]] * 4)
     names = {text.get_text(): text.get_window_extent() for text in axes.texts}
-    for one in curves:
-        (_, end) = axes.transData.transform((2, one.values[-1]))
-        assert names[one.name].y0 < end < names[one.name].y1
+    for curve in curves:
+        (_, end) = axes.transData.transform((2, curve.values[-1]))
+        assert names[curve.name].y0 < end < names[curve.name].y1
 
 
 def test_many_curves_make_the_chart_higher():
@@ -214,18 +218,18 @@ def test_a_curve_has_gaps_at_missing_values_with_an_explanation():
                  gap_note="A gap: not measured.")  # fmt: skip
     (page, axes) = draw_figure((part,)).axes
     assert "A gap: not measured." in [text.get_text() for text in page.texts]
-    (line,) = (one for one in axes.lines if one.get_marker() == "o" and one.get_ydata()[0] == 1)
+    (line,) = (line for line in axes.lines if line.get_marker() == "o" and line.get_ydata()[0] == 1)
     assert [value == value for value in line.get_ydata()] == [True, False, True, True, False]
     assert "A gap: not measured." in as_plain_text("", (part,))
-    whole = replace(part, curves=(Curve("a", [1, 0, 3, 4, 5]),))
-    assert "A gap: not measured." not in as_plain_text("", (whole,))
-    assert "A gap: not measured." in as_plain_text("", (replace(whole, log=True),))
+    complete = replace(part, curves=(Curve("a", [1, 0, 3, 4, 5]),))
+    assert "A gap: not measured." not in as_plain_text("", (complete,))
+    assert "A gap: not measured." in as_plain_text("", (replace(complete, log=True),))
 
 
 def test_ticks_that_would_overlap_are_thinned():
     def named(count):
-        places = tuple(str(1000 + n) for n in range(count))
-        part = LineChart("", (Curve("a", list(range(count))),), places, "x", "y")
+        x_ticks = tuple(str(1000 + n) for n in range(count))
+        part = LineChart("", (Curve("a", list(range(count))),), x_ticks, "x", "y")
         return [
             label for label in draw_figure((part,)).axes[1].get_xticklabels() if label.get_text()
         ]
@@ -233,7 +237,7 @@ def test_ticks_that_would_overlap_are_thinned():
     assert len(named(8)) == 8
     boxes = [label.get_window_extent() for label in named(60)]
     assert 5 < len(boxes) < 15
-    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert not any(box.overlaps(other) for box, other in combinations(boxes, 2))
 
 
 BARS = bar_chart(
@@ -261,12 +265,12 @@ def test_bars_are_proportional_to_their_values(theme):
     texts = {text.get_text(): text.get_window_extent() for text in page.texts}
     assert set(texts) - {""} == {"BLEU", "none", "ध्यान", "short", "long", "points", "system",
                                  "20.5", "71.0", "−3.0", "–"}  # fmt: skip
-    drawn = [box.get_window_extent() for box in page.patches]
-    assert texts["20.5"].x0 > drawn[0].x1
-    assert texts["−3.0"].x1 < drawn[1].x0
+    bars = [box.get_window_extent() for box in page.patches]
+    assert texts["20.5"].x0 > bars[0].x1
+    assert texts["−3.0"].x1 < bars[1].x0
     boxes = list(texts.values())
-    assert not any(one.overlaps(other) for one, other in combinations([*boxes, *drawn], 2)
-                   if one not in drawn and one.width and other.width)  # fmt: skip
+    assert not any(box.overlaps(other) for box, other in combinations([*boxes, *bars], 2)
+                   if box not in bars and box.width and other.width)  # fmt: skip
     assert all(figure.bbox.containsx(box.x0) and figure.bbox.containsx(box.x1) for box in boxes)
 
 
@@ -282,17 +286,17 @@ def test_bars_are_printed_with_their_intervals():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
-        ((["a"], [[1], [2], [3], [4]]), "seen: bars have one to three groups, and names"),
-        (([], [[]]), "seen: bars have one to three groups, and names"),
-        ((["a", "b"], [1]), "seen: a bar is missing, or one has no name"),
-        ((["a"], [[1], [2]], ["x"]), "seen: 1 names for 2 groups of bars"),
+        ((["a"], [[1], [2], [3], [4]]), "scores: bars have one to three groups, and names"),
+        (([], [[]]), "scores: bars have one to three groups, and names"),
+        ((["a", "b"], [1]), "scores: a bar is missing, or one has no name"),
+        ((["a"], [[1], [2]], ["x"]), "scores: 1 names for 2 groups of bars"),
     ],
 )
-def test_bars_without_a_name_are_an_error(given, said):
-    with pytest.raises(UserError, match=said):
-        bar_chart("seen", *given)
+def test_bars_without_a_name_are_an_error(arguments, message):
+    with pytest.raises(UserError, match=message):
+        bar_chart("scores", *arguments)
 
 
 def test_a_bare_table_is_small_and_is_printed_with_its_numbers():
@@ -314,8 +318,8 @@ def test_a_notebook_displays_a_figure():
 
 
 def test_numbers_are_formatted_with_commas_and_minus_signs():
-    whole = Table("", ((2.0, -1086.0),))
-    assert [format_number(value, whole) for value in whole.values[0]] == ["2", "−1,086"]
+    complete = Table("", ((2.0, -1086.0),))
+    assert [format_number(value, complete) for value in complete.values[0]] == ["2", "−1,086"]
     codes = table("", [[2309, 70000]], commas=False)
     assert [format_number(value, codes) for value in codes.values[0]] == ["2309", "70000"]
     assert format_number(float("nan"), codes) == "–"
@@ -330,8 +334,8 @@ def test_numbers_are_formatted_with_commas_and_minus_signs():
 
 def test_printed_lines_have_every_number_and_name():
     text = as_plain_text("A title", PARTS)
-    for wanted in ("A title", "1,086.00", "पैसा · bank", "scaled", "(   7.600,    3.800)  bank"):
-        assert wanted in text
+    for expected in ("A title", "1,086.00", "पैसा · bank", "scaled", "(   7.600,    3.800)  bank"):
+        assert expected in text
     assert all(len(line) < 120 for line in text.splitlines())
 
 

@@ -17,11 +17,11 @@ heights = some.lists(some.floats(0, 100), min_size=1, max_size=12).map(sorted)
 
 
 @given(heights)
-def test_labels_keep_a_gap_and_their_order_within_the_page(wanted):
-    found = spread(wanted, 5.0, 0.0, 100.0)
-    assert all(b - a >= 5 - 1e-6 for a, b in pairwise(found))
-    assert found[0] >= -1e-6
-    assert found[-1] <= 100 + 1e-6
+def test_labels_keep_a_gap_and_their_order_within_the_page(heights):
+    spread_heights = spread(heights, 5.0, 0.0, 100.0)
+    assert all(b - a >= 5 - 1e-6 for a, b in pairwise(spread_heights))
+    assert spread_heights[0] >= -1e-6
+    assert spread_heights[-1] <= 100 + 1e-6
 
 
 def test_labels_with_room_stay_at_their_curve():
@@ -60,9 +60,9 @@ def test_curves_differ_in_colour_or_line_style():
         for n in range(12)
     ]
     figure = line_chart(lines, ["a", "b"], **WORDS)
-    drawn = [line for line in figure.axes[0].lines if line.get_marker() not in ("", "None")]
-    assert len(drawn) == 12
-    assert len({(line.get_color(), line.get_marker()) for line in drawn}) == 12
+    markers = [line for line in figure.axes[0].lines if line.get_marker() not in ("", "None")]
+    assert len(markers) == 12
+    assert len({(line.get_color(), line.get_marker()) for line in markers}) == 12
 
 
 def test_an_empty_chart_is_an_error():

@@ -69,7 +69,7 @@ def test_weights_that_are_not_numbers_are_shown_as_such():
     assert "nan" in draw(attention).plain
 
 
-def test_several_heads_are_averaged_and_the_heading_says_so():
+def test_several_heads_are_averaged_as_the_heading_states():
     weights = torch.tensor([[[1.0, 0.0]], [[0.5, 0.5]]])
     attention = AttentionMap("decoder", "cross", 1, ("a", "b"), ("c",), weights)
     assert "the mean of 2 heads" in draw(attention).plain.split("\n")[0]
@@ -122,7 +122,7 @@ def test_a_console_of_that_width_prints_it_as_it_is():
     assert capture.get() == draw(attention, width=40).plain + "\n"
 
 
-def test_a_long_word_is_cut_between_letters():
+def test_a_long_word_is_cut_between_graphemes():
     [(_, [row]), *_] = read(attend(["a"], ["क्षत्रिय" * 20]), width=30)
     assert row.endswith("…")
     assert "क्ष" in row

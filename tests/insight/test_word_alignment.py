@@ -31,14 +31,14 @@ def test_words_are_separated_by_spaces(pieces):
     translator = translator_of(MODELS[0], pieces)
     for text in TEXTS:
         ids = translator.source.encode(text)
-        heard = word_indices(translator.source, ids, text)
-        assert sorted(set(heard)) == list(range(len(text.split())))
-        assert heard == sorted(heard)
-        assert len(heard) == len(ids)
+        indices = word_indices(translator.source, ids, text)
+        assert sorted(set(indices)) == list(range(len(text.split())))
+        assert indices == sorted(indices)
+        assert len(indices) == len(ids)
         ids = translator.target.encode(text)
-        said = word_indices(translator.target, ids)
-        assert sorted(set(said)) == list(range(len(translator.target.decode(ids).split())))
-        assert said == sorted(said)
+        indices = word_indices(translator.target, ids)
+        assert sorted(set(indices)) == list(range(len(translator.target.decode(ids).split())))
+        assert indices == sorted(indices)
 
 
 @pytest.mark.parametrize("pieces", KINDS)
@@ -75,10 +75,10 @@ def test_confidence_is_the_geometric_mean_of_the_tokens_probabilities(kind):
     assert [word.text for word in reading.words] == HINDI[1].split()
     batch = Batch(Tokens.pad([translator.encode(ENGLISH[1])]), Tokens.pad([[BOS, *ids, EOS]]))
     with torch.inference_mode():
-        chances = translator.model(batch).log_softmax(-1)[0]
+        logprobs = translator.model(batch).log_softmax(-1)[0]
     owners = word_indices(translator.target, ids)
     for number, word in enumerate(reading.words):
-        own = [float(chances[at, id]) for at, id in enumerate(ids) if owners[at] == number]
+        own = [float(logprobs[at, id]) for at, id in enumerate(ids) if owners[at] == number]
         assert word.confidence == pytest.approx(math.exp(sum(own) / len(own)), rel=1e-4)
 
 
@@ -88,7 +88,7 @@ def test_weights_of_a_pair_are_those_of_its_maps(kind):
     weights = pair_weights(translator, ENGLISH[1], HINDI[1])
     ids = tuple(translator.target.encode(HINDI[1]))
     maps = cross_maps(explain_translation(translator, ENGLISH[1], Translation("", 0.0, True, ids)))
-    mean = torch.stack([one.weights.mean(0) for one in maps]).mean(0)
+    mean = torch.stack([attention_map.weights.mean(0) for attention_map in maps]).mean(0)
     torch.testing.assert_close(weights, mean[:-1])
     torch.testing.assert_close(weights.sum(-1), torch.ones(len(HINDI[1].split())))
 
@@ -113,12 +113,12 @@ def test_a_word_is_aligned_to_the_largest_weight_except_eos():
 
 def test_a_pair_is_aligned_by_forced_decoding():
     translator = translator_of(MODELS[0])
-    [said] = translator(ENGLISH[0], max_length=30)
-    words = said.text.split()
+    [translation] = translator(ENGLISH[0], max_length=30)
+    words = translation.text.split()
     pairs = align_pair(translator, ENGLISH[0], HINDI[0])
     assert [target for _, target in pairs] == list(range(len(HINDI[0].split())))
     assert all(0 <= source < len(ENGLISH[0].split()) for source, _ in pairs)
-    reading = word_attention(translator, ENGLISH[0], said)
+    reading = word_attention(translator, ENGLISH[0], translation)
     assert [word.text for word in reading.words] == words
     assert reading.weights.shape == (len(words), len(ENGLISH[0].split()) + 1)
 

@@ -12,29 +12,29 @@ SNAPSHOTS = [lesson.name for lesson in LESSONS if has_snapshot(lesson.name)]
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
-def test_a_snapshot_names_the_command_that_made_it(name):
-    found = read_snapshot(name, LessonResult)
-    assert found.provenance is not None
+def test_a_snapshot_names_its_command(name):
+    result = read_snapshot(name, LessonResult)
+    assert result.provenance is not None
     for lang in ("en", "hi"):
-        assert found.provenance.command in found.render(lang).blocks[-1].text
+        assert result.provenance.command in result.render(lang).blocks[-1].text
 
 
-def test_eight_heads_understand_attachment_better_than_one_as_wide():
-    found = dhyan.lessons.pp_attachment()
-    [steps] = found.lengths
-    lead = found.lead(steps, [8], "new_persons")
+def test_eight_heads_resolve_attachment_better_than_one_wide_head():
+    result = dhyan.lessons.pp_attachment()
+    [steps] = result.lengths
+    lead = result.lead(steps, [8], "new_persons")
     assert len(lead) == 8
     assert sum(lead) / len(lead) == pytest.approx(0.109, abs=0.001)
     assert sign_flip_p_value(lead) == pytest.approx(8 / 256)
 
 
 def test_two_heads_alone_do_not_differ_from_one():
-    found = dhyan.lessons.pp_attachment()
-    assert sign_flip_p_value(found.lead(found.lengths[0], [2], "new_persons")) > 0.4
+    result = dhyan.lessons.pp_attachment()
+    assert sign_flip_p_value(result.lead(result.lengths[0], [2], "new_persons")) > 0.4
 
 
-def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():
-    [bank] = [one for one in dhyan.lessons.word_senses().words if one.word == "bank"]
+def test_a_probe_reads_the_sense_of_bank_from_states_not_from_its_embedding():
+    [bank] = [senses for senses in dhyan.lessons.word_senses().words if senses.word == "bank"]
     right = {level.name: level.probe.right / level.probe.total for level in bank.levels}
     assert right["its own vector"] == 0.5
     assert right["layer 2"] > 0.98
@@ -42,30 +42,30 @@ def test_the_states_of_bank_tell_its_meaning_and_its_own_vector_cannot():
 
 
 def test_what_an_encoder_is_trained_for_is_what_can_be_read_off_its_vectors():
-    found = dhyan.lessons.task_specific_vectors()
+    result = dhyan.lessons.task_specific_vectors()
     shares = {
-        view.task: [probe.right / probe.total for probe in view.probes] for view in found.views
+        view.task: [probe.right / probe.total for probe in view.probes] for view in result.views
     }
     (mood, tense, gender), (own, *others) = shares["translation"], shares["sentiment"]
     assert own > 0.99 > 0.7 > mood
     assert tense > others[0] + 0.3
     assert gender > others[1] + 0.1
-    assert found.cka[1, 2] < 0.1 < min(found.cka_across_seeds)
+    assert result.cka[1, 2] < 0.1 < min(result.cka_across_seeds)
 
 
 def test_sentence_facts_are_clearest_in_the_highest_layer_and_words_in_the_lowest():
-    found = read_snapshot("rnn_layer_probes", LessonResult)
-    for fact in found.facts:
-        for first, *_, last in (one[1:] for one in fact.runs):
+    result = read_snapshot("rnn_layer_probes", LessonResult)
+    for fact in result.facts:
+        for first, *_, last in (run[1:] for run in fact.runs):
             assert (last < first) if fact.name == "word" else True
             assert (last > first + 0.05) if fact.name in ("tense", "question") else True
 
 
 def test_reversal_helps_the_last_words_and_neither_claim_of_the_notes_holds():
     into = {
-        one.language: one
-        for one in dhyan.lessons.seq2seq_improvements().changes
-        if one.technique == "reversal"
+        change.language: change
+        for change in dhyan.lessons.seq2seq_improvements().changes
+        if change.technique == "reversal"
     }
     assert into["hi"].by_position[0].high < 0 < into["hi"].by_position[-1].low
     assert into["en"].by_position[-1].low > 0
@@ -73,16 +73,20 @@ def test_reversal_helps_the_last_words_and_neither_claim_of_the_notes_holds():
     assert into["en"].gain.low > 0
 
 
-def test_twice_the_layers_cost_with_as_many_parameters_and_updates():
+def test_twice_the_layers_lower_bleu_at_equal_parameters_and_updates():
     [deep] = [
-        one for one in dhyan.lessons.seq2seq_improvements().changes if one.technique == "depth"
+        change
+        for change in dhyan.lessons.seq2seq_improvements().changes
+        if change.technique == "depth"
     ]
     assert deep.gain.high < -20
 
 
 def test_vectors_learned_beforehand_help_most_where_pairs_are_few():
     starts = dhyan.lessons.seq2seq_improvements().embeddings
-    gains = {(one.model, one.pairs): one.gain for one in starts if one.embedding == "skip-gram"}
+    gains = {
+        (start.model, start.pairs): start.gain for start in starts if start.embedding == "skip-gram"
+    }
     assert gains["bahdanau", 2000].low > 5
     assert gains["bahdanau", 50000].value < gains["bahdanau", 2000].value
 
@@ -93,14 +97,14 @@ def test_bank_is_nearer_to_its_own_cues_than_its_other_state_though_not_nearer_t
     assert float(layers.nearer[-1]) < 0.5
 
 
-def test_past_thirty_words_attention_keeps_what_a_single_state_loses():
-    found = dhyan.lessons.bottleneck()
-    assert max(found.retained(attends=False)) < 0.4
-    assert min(found.retained(attends=True)) > 0.95
+def test_past_thirty_words_bleu_holds_with_attention_only():
+    result = dhyan.lessons.bottleneck()
+    assert max(result.retained(attends=False)) < 0.4
+    assert min(result.retained(attends=True)) > 0.95
 
 
 def test_idioms_are_translated_by_meaning():
-    found = dhyan.lessons.idioms()
-    assert all(example.correct for example in found.examples)
-    assert sum(counts.correct for counts in found.primer_counts) == 300
-    assert sum(counts.total for counts in found.primer_counts) == 300
+    result = dhyan.lessons.idioms()
+    assert all(example.correct for example in result.examples)
+    assert sum(counts.correct for counts in result.primer_counts) == 300
+    assert sum(counts.total for counts in result.primer_counts) == 300

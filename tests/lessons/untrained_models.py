@@ -24,7 +24,9 @@ def untrained_translator(encoder, decoder):
     recipe = config.Recipe(
         encoder=ENCODERS[encoder], decoder=DECODERS[decoder], data=config.Data(max_tokens=40)
     )
-    source, target = (Tokenizer.train(one, kind="words", size=30) for one in (ENGLISH, HINDI))
+    source, target = (
+        Tokenizer.train(sentences, kind="words", size=30) for sentences in (ENGLISH, HINDI)
+    )
     model = build_model(recipe, len(source), len(target)).eval()
     return Translator(
         model, source, target, options=DecodingOptions(max_length=5, min_length=3, beam=1)
@@ -39,7 +41,7 @@ def primer_tokenizers():
         for split, count in (("attachment", 400), ("context", 200), ("random", 150))
         for twin in islice(generate_sentences(split, max_words=LONGEST, core_share=CORE), count)
     ]
-    sides = [one.english for one in twins], [one.hindi for one in twins]
+    sides = [pair.english for pair in twins], [pair.hindi for pair in twins]
     return tuple(Tokenizer.train(side, kind="words", size=3000) for side in sides)
 
 

@@ -19,7 +19,7 @@ from tests.tiny_models import tiny_recipe, write_corpus
 def test_the_network_of_the_notes_has_thirty_parameters():
     result = bahdanau()
     assert result.parameters == (24, 3, 3)
-    assert sum(one.numel() for one in AdditiveScore(4, 4, 3).parameters()) == 30
+    assert sum(parameter.numel() for parameter in AdditiveScore(4, 4, 3).parameters()) == 30
     assert "24 + 3 + 3 = 30" in result.text()
     assert "24 + 3 + 3 = 30" in result.text("hi")
 
@@ -33,7 +33,7 @@ def test_the_shapes_are_those_of_the_notes():
     assert result.context.shape == (4,)
 
 
-def test_the_first_score_is_what_one_counts_on_paper():
+def test_the_first_score_matches_a_calculation_by_hand():
     s, h = (0.3, 0.2, 0.9, 0.8), (1, 0.5, 0.6, 0.3)
     result = bahdanau()
     assert result.rows[0].tolist() == [*s, *h]
@@ -58,22 +58,22 @@ def test_row_by_row_is_the_batch_is_the_two_halves_is_the_project(step):
 
 def test_from_step_to_step_only_s_changes():
     steps = [bahdanau(step=step) for step in (1, 2, 3, 4)]
-    for one, other in itertools.pairwise(steps):
-        assert torch.equal(one.keys, other.keys)
-        assert torch.equal(one.rows[:, 4:], other.rows[:, 4:])
-        assert not torch.equal(one.rows[:, :4], other.rows[:, :4])
-        assert not torch.equal(one.weights, other.weights)
+    for step, other in itertools.pairwise(steps):
+        assert torch.equal(step.keys, other.keys)
+        assert torch.equal(step.rows[:, 4:], other.rows[:, 4:])
+        assert not torch.equal(step.rows[:, :4], other.rows[:, :4])
+        assert not torch.equal(step.weights, other.weights)
 
 
-def test_words_that_change_places_take_their_weights_along():
-    turned = [3, 0, 2, 1]
+def test_permuted_words_have_permuted_weights():
+    permutation = [3, 0, 2, 1]
     result, states = bahdanau(), bahdanau().states
-    other = bahdanau(sentence="lights turn the off", states=states[turned])
-    torch.testing.assert_close(other.weights, result.weights[turned])
+    other = bahdanau(sentence="lights turn the off", states=states[permutation])
+    torch.testing.assert_close(other.weights, result.weights[permutation])
     torch.testing.assert_close(other.context, result.context)
 
 
-def test_other_widths_are_taken_as_they_come():
+def test_other_widths_work():
     result = bahdanau(
         "come in", states=[[1], [2]], decoder=[[1, 0, 0]], w=[[1, 1]] * 4, b=[0, 0], v=[1, 0]
     )
@@ -82,7 +82,7 @@ def test_other_widths_are_taken_as_they_come():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"step": 5}, "step 5: decoder has 4 steps; give one from 1 to 4"),
         ({"step": 0}, "step 0: decoder has 4 steps"),
@@ -93,17 +93,17 @@ def test_other_widths_are_taken_as_they_come():
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(given, said):
-    with pytest.raises(UserError, match="^" + said):
-        bahdanau(**given)
+def test_a_wrong_argument_is_named_in_the_error(arguments, message):
+    with pytest.raises(UserError, match="^" + message):
+        bahdanau(**arguments)
 
 
 @pytest.mark.parametrize("encoder", ["gru", "bi-lstm", "transformer"])
 def test_a_models_step_is_what_explain_shows(encoder):
     translator = untrained_translator(encoder, "bahdanau-additive")
-    [said] = translator(ENGLISH[0])
-    maps = explain_translation(translator, ENGLISH[0], said, words=False)
-    [only] = [one for one in maps if one.name == "decoder.attention"]
+    [translation] = translator(ENGLISH[0])
+    maps = explain_translation(translator, ENGLISH[0], translation, words=False)
+    [only] = [attention_map for attention_map in maps if attention_map.name == "decoder.attention"]
     for step in range(1, len(only.target) + 1):
         look = bahdanau(ENGLISH[0], model=translator, step=step)
         row = only.weights[0, step - 1].double()
@@ -134,8 +134,8 @@ def test_the_first_state_that_asks_is_the_bridges():
     first, second = (bahdanau(ENGLISH[0], model=translator, step=step) for step in (1, 2))
     model = translator.model
     source = dhyan.batch.Tokens.pad([translator.encode(ENGLISH[0])])
-    begun = model.start(source).hidden[0, 0, -1].double()
-    torch.testing.assert_close(first.query, begun)
+    initial_state = model.start(source).hidden[0, 0, -1].double()
+    torch.testing.assert_close(first.query, initial_state)
     assert first.query_name == "s_0"
     assert second.query_name == "s_1"
     assert not torch.equal(first.query, second.query)
@@ -151,7 +151,7 @@ def test_a_models_attention_step_is_rendered():
 
 
 @pytest.mark.parametrize(
-    ("decoder", "said"),
+    ("decoder", "message"),
     [
         ("luong-dot", "its decoder is a LuongDecoder; the lesson bahdanau takes apart a Bahdanau"),
         ("bahdanau-general", "its score is a GeneralScore; the lesson bahdanau takes apart additi"),
@@ -159,12 +159,12 @@ def test_a_models_attention_step_is_rendered():
         ("bahdanau-multihead-additive", "its attention has several heads"),
     ],
 )
-def test_a_model_of_another_kind_is_an_error(decoder, said):
-    with pytest.raises(UserError, match="^model: " + said):
+def test_a_model_without_this_attention_is_an_error(decoder, message):
+    with pytest.raises(UserError, match="^model: " + message):
         bahdanau(model=untrained_translator("gru", decoder))
 
 
-def test_a_step_past_the_end_and_numbers_beside_a_model_are_errors(tmp_path):
+def test_a_step_past_the_end_or_matrices_with_a_model_are_errors(tmp_path):
     translator = untrained_translator("gru", "bahdanau-additive")
     with pytest.raises(UserError, match="^step 99: the translation has . steps"):
         bahdanau(model=translator, step=99)

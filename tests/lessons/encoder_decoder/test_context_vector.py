@@ -10,7 +10,7 @@ from dhyan.lessons.encoder_decoder.context_vector import STATES, WEIGHTS, contex
 NUMBERS = torch.tensor(STATES, dtype=torch.float64)
 
 
-def test_a_context_is_the_weighted_sum_of_the_states_and_as_wide_as_one():
+def test_a_context_is_the_weighted_sum_of_the_states():
     result = context_vector()
     by_hand = [sum(a * h[k] for a, h in zip(WEIGHTS[0], STATES, strict=True)) for k in range(4)]
     assert result.contexts[0].tolist() == pytest.approx(by_hand)
@@ -32,8 +32,8 @@ def test_four_steps_over_four_words_take_sixteen_weights():
 def test_it_is_what_attend_gives_for_scores_with_these_weights():
     result = context_vector()
     logs = result.weights.log()
-    found = attend(result.weights, NUMBERS, NUMBERS, score=lambda query, keys: logs)
-    torch.testing.assert_close(found.context, result.contexts)
+    attended = attend(result.weights, NUMBERS, NUMBERS, score=lambda query, keys: logs)
+    torch.testing.assert_close(attended.context, result.contexts)
 
 
 def test_all_the_weight_on_one_word_gives_its_state():
@@ -42,14 +42,14 @@ def test_all_the_weight_on_one_word_gives_its_state():
 
 
 def test_the_decoder_without_contexts_knows_only_the_word_and_its_own_state():
-    result, known = context_vector(), 4
-    assert result.without.shape == (4, known + 4)
-    assert result.inputs.shape == (4, known + 4 + 4)
+    result, word_width = context_vector(), 4
+    assert result.without.shape == (4, word_width + 4)
+    assert result.inputs.shape == (4, word_width + 4 + 4)
     assert torch.equal(result.inputs[:, -4:], result.contexts)
     assert torch.equal(result.without[0], result.inputs[0, :8])
-    assert torch.equal(result.without[0, known:], result.states[-1])
-    assert torch.equal(result.inputs[1:, known:8], result.after[:-1])
-    assert torch.equal(result.without[1:, known:], result.before[:-1])
+    assert torch.equal(result.without[0, word_width:], result.states[-1])
+    assert torch.equal(result.inputs[1:, word_width:8], result.after[:-1])
+    assert torch.equal(result.without[1:, word_width:], result.before[:-1])
 
 
 def test_a_changed_weight_is_felt_from_its_step_on_and_only_with_contexts():
@@ -60,13 +60,13 @@ def test_a_changed_weight_is_felt_from_its_step_on_and_only_with_contexts():
     assert (after.after[2:] != before.after[2:]).any(dim=1).all()
 
 
-def test_the_sentence_looks_at_itself_with_the_softmax_of_its_products():
+def test_self_attention_weights_are_the_softmax_of_dot_products():
     result = context_vector()
     torch.testing.assert_close(result.self_weights, (NUMBERS @ NUMBERS.T).softmax(-1))
     torch.testing.assert_close(result.self_contexts, result.self_weights @ NUMBERS)
 
 
-def test_other_words_and_widths_are_taken_as_they_come():
+def test_other_words_and_widths_work():
     result = context_vector(
         "come in", target="अंदर आ जाओ", states=[[1], [3]], weights=[[0.5, 0.5]] * 3
     )
@@ -83,7 +83,7 @@ def test_a_row_of_rounded_weights_is_a_row():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"weights": [[0.5, 0.5, 0.5, 0]] * 4}, "the row of 'लाइट' sums to 1.5; each row must sum"),
         ({"weights": [[1.5, -0.5, 0, 0]] * 4}, "the row of 'लाइट' has a weight below 0"),
@@ -93,9 +93,9 @@ def test_a_row_of_rounded_weights_is_a_row():
         ({"target": " "}, "the sentence is empty"),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(given, said):
-    with pytest.raises(UserError, match="^.*" + said.replace("(", r"\(")):
-        context_vector(**given)
+def test_a_wrong_argument_is_named_in_the_error(arguments, message):
+    with pytest.raises(UserError, match="^.*" + message.replace("(", r"\(")):
+        context_vector(**arguments)
 
 
 def test_the_page_is_rendered_in_both_languages():

@@ -12,18 +12,18 @@ from dhyan.lessons.encoder_decoder.luong import SCORES, luong
 from tests.lessons.untrained_models import ENGLISH, untrained_translator
 
 
-def asked(score, result):
+def module_scores(score, result):
     """The project's scores for the same state and sentence."""
     attention = SingleHeadAttention(score.double(), need_weights=True)
     mask = torch.ones(1, len(result.states), dtype=torch.bool)
     with torch.no_grad():
         memory = attention.remember(result.states.unsqueeze(0), mask)
         query = result.decoder[result.step - 1]
-        found = attention(query[None, None], memory)
-        return score(query[None, None, None], memory)[0, 0, 0], found.context[0, 0]
+        attended = attention(query[None, None], memory)
+        return score(query[None, None, None], memory)[0, 0, 0], attended.context[0, 0]
 
 
-def test_dot_is_what_one_counts_on_paper():
+def test_dot_matches_a_calculation_by_hand():
     result = luong()
     assert result.scores[0].tolist() == pytest.approx([1.35, 0.75, 0.45, 2.55])
     assert result.weights[0].tolist() == pytest.approx([0.190, 0.104, 0.077, 0.629], abs=5e-4)
@@ -40,7 +40,7 @@ def test_every_score_is_the_projects(step):
         concat.key.weight.copy_(result.network.w[4:].T)
         concat.energy.copy_(result.network.v)
     for row, score in enumerate((DotScore(), general, concat)):
-        scores, context = asked(score, result)
+        scores, context = module_scores(score, result)
         torch.testing.assert_close(result.scores[row], scores, atol=1e-6, rtol=1e-6)
         torch.testing.assert_close(result.contexts[row], context, atol=1e-6, rtol=1e-6)
 
@@ -51,8 +51,8 @@ def test_dot_is_general_without_a_map():
 
 
 def test_general_multiplies_s_from_the_left():
-    turned = luong(general=luong().general.T)
-    assert not torch.allclose(turned.scores[1], luong().scores[1])
+    transposed = luong(general=luong().general.T)
+    assert not torch.allclose(transposed.scores[1], luong().scores[1])
     query = luong().decoder[0]
     by_hand = torch.stack([query @ luong().general @ h for h in luong().states])
     torch.testing.assert_close(luong().scores[1], by_hand)
@@ -83,7 +83,7 @@ def test_the_parameters_are_named_in_both_languages():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"step": 5}, "step 5: decoder has 4 steps; give one from 1 to 4"),
         ({"decoder": [[1, 2]]}, "decoder: its states have 2 numbers and those of the sentence 4"),
@@ -92,9 +92,9 @@ def test_the_parameters_are_named_in_both_languages():
         ({"v": [1]}, "v: w has 3 columns, so give 3 numbers"),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(given, said):
-    with pytest.raises(UserError, match="^" + said):
-        luong(**given)
+def test_a_wrong_argument_is_named_in_the_error(arguments, message):
+    with pytest.raises(UserError, match="^" + message):
+        luong(**arguments)
 
 
 KINDS = {
@@ -112,8 +112,8 @@ KINDS = {
 @pytest.mark.parametrize("decoder", KINDS)
 def test_a_models_step_is_what_explain_shows(decoder):
     translator = untrained_translator("gru", decoder)
-    [said] = translator(ENGLISH[0])
-    [only] = explain_translation(translator, ENGLISH[0], said, words=False)
+    [translation] = translator(ENGLISH[0])
+    [only] = explain_translation(translator, ENGLISH[0], translation, words=False)
     for step in range(1, len(only.target) + 1):
         look = luong(ENGLISH[0], model=translator, step=step)
         assert look.score_function == KINDS[decoder]
@@ -129,22 +129,22 @@ def test_a_models_dot_and_general_scores_are_products():
     torch.testing.assert_close(look.scores, look.states @ look.query, atol=1e-6, rtol=1e-5)
     translator = untrained_translator("gru", "luong-general")
     look = luong(ENGLISH[0], model=translator, step=2)
-    between = translator.model.decoder.attention.score.key.weight.detach().double()
-    torch.testing.assert_close(look.keys, look.states @ between.T, atol=1e-6, rtol=1e-5)
+    general = translator.model.decoder.attention.score.key.weight.detach().double()
+    torch.testing.assert_close(look.keys, look.states @ general.T, atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(
-        look.scores, look.query @ between @ look.states.T, atol=1e-6, rtol=1e-5
+        look.scores, look.query @ general @ look.states.T, atol=1e-6, rtol=1e-5
     )
 
 
 @pytest.mark.parametrize("decoder", ["luong-general", "luong-deep-gru-parallel"])
 def test_a_models_attentional_vector_is_what_its_words_are_read_off(decoder):
     translator = untrained_translator("gru", decoder)
-    [said] = translator(ENGLISH[0])
-    told = target_ids(said)
+    [translation] = translator(ENGLISH[0])
+    token_ids = target_ids(translation)
     model = translator.model
     with torch.no_grad():
         state = model.start(Tokens.pad([translator.encode(ENGLISH[0])]))
-        read, _ = model.decoder.hidden(torch.tensor([told[:2]]), state)
+        read, _ = model.decoder.hidden(torch.tensor([token_ids[:2]]), state)
     look = luong(ENGLISH[0], model=translator, step=2)
     torch.testing.assert_close(look.attentional, read[0, 1].double(), atol=1e-6, rtol=1e-5)
 
@@ -157,7 +157,7 @@ def test_a_window_is_shown_where_there_is_one():
 
 
 @pytest.mark.parametrize(
-    ("decoder", "said"),
+    ("decoder", "message"),
     [
         (
             "bahdanau-additive",
@@ -171,8 +171,8 @@ def test_a_window_is_shown_where_there_is_one():
         ("luong-multihead-dot", "its attention has several heads"),
     ],
 )
-def test_a_model_of_another_kind_is_an_error(decoder, said):
-    with pytest.raises(UserError, match="^model: " + said):
+def test_a_model_without_this_attention_is_an_error(decoder, message):
+    with pytest.raises(UserError, match="^model: " + message):
         luong(model=untrained_translator("gru", decoder))
 
 
@@ -187,6 +187,6 @@ def test_the_snapshot_has_an_attention_step():
         luong(model="snapshot", general=[[1]])
 
 
-def test_numbers_beside_a_model_are_errors():
+def test_matrices_with_a_model_are_errors():
     with pytest.raises(UserError, match="^general: the model brings its own numbers"):
         luong(model=untrained_translator("gru", "luong-dot"), general=[[1]])

@@ -21,7 +21,7 @@ def test_the_formulas_count_what_is_there(result):
     assert "agree with the counts of dhyan's modules" in " ".join(result.text().split())
 
 
-def test_the_figures_are_those_one_works_out(result):
+def test_the_counts_match_a_calculation_by_hand(result):
     assert result.parameters == {
         "additive": (16 * 34, 48 * 98),
         "concat": (16 * 34, 48 * 98),
@@ -34,7 +34,7 @@ def test_the_figures_are_those_one_works_out(result):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_mechanism_is_the_one_recipes_call_so(name):
+def test_a_mechanism_is_the_one_of_that_name_in_recipes(name):
     from dhyan import config
 
     ours = MECHANISMS[name].make(8)
@@ -43,7 +43,7 @@ def test_a_mechanism_is_the_one_recipes_call_so(name):
     assert [p.shape for p in ours.parameters()] == [p.shape for p in theirs.parameters()]
 
 
-def test_every_time_is_measured_and_the_callers_chance_is_left_alone(result):
+def test_every_time_is_measured_and_the_random_state_is_unchanged(result):
     assert all(second > 0 for own in result.seconds.values() for second in own)
     assert result.noise >= 1
     assert f"medians on a machine with {result.machine.cores} cores" in " ".join(
@@ -61,7 +61,7 @@ def timed(result, *, dot, general=(1.0, 1.0)):
 
 
 @pytest.mark.parametrize(
-    ("dot", "said", "hindi"),
+    ("dot", "message", "hindi"),
     [
         (
             (0.5, 0.25),
@@ -81,20 +81,20 @@ def timed(result, *, dot, general=(1.0, 1.0)):
         ),
     ],
 )
-def test_the_verdict_follows_the_times(result, dot, said, hindi):
+def test_the_verdict_follows_the_times(result, dot, message, hindi):
     other = timed(result, dot=dot)
     assert "factor of up to 1.10" in " ".join(other.text().split())
-    assert said in " ".join(other.text().split())
+    assert message in " ".join(other.text().split())
     assert hindi in " ".join(other.text("hi").split())
 
 
-def test_the_verdict_says_so_if_a_formula_is_wrong(result):
+def test_a_wrong_formula_is_reported(result):
     wrong = replace(result, operations_counted={**result.operations, "dot": (1, 1)})
     assert "do not agree" in " ".join(wrong.text().split())
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"widths": []}, r"widths: give whole numbers from 1 on, such as \[64, 128\]"),
         ({"widths": [0]}, "widths: give whole numbers"),
@@ -102,10 +102,10 @@ def test_the_verdict_says_so_if_a_formula_is_wrong(result):
         ({"rounds": 0}, "rounds: give whole numbers"),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(given, said):
-    with pytest.raises(UserError, match="^" + said):
-        score_costs(**given)
+def test_a_wrong_argument_is_named_in_the_error(arguments, message):
+    with pytest.raises(UserError, match="^" + message):
+        score_costs(**arguments)
 
 
-def test_it_is_drawn(result):
+def test_it_has_a_figure(result):
     assert result.figure(lang="hi", dark=True).axes

@@ -19,10 +19,10 @@ def test_the_notes_figures_come_out_in_both_logarithms():
 
 
 def test_it_is_the_loss_that_training_makes_small():
-    chances = torch.tensor([[0.2, 0.1, 0.4, 0.3], [0.6, 0.2, 0.1, 0.1], [0.3, 0.3, 0.3, 0.1]])
+    probs = torch.tensor([[0.2, 0.1, 0.4, 0.3], [0.6, 0.2, 0.1, 0.1], [0.3, 0.3, 0.3, 0.1]])
     labels = Tokens.pad([[2, 3, 1]])
-    right = chances[range(3), labels.ids[0]].double()
-    trained = training_loss(chances.log().unsqueeze(0), labels, smoothing=0.0)
+    right = probs[range(3), labels.ids[0]].double()
+    trained = training_loss(probs.log().unsqueeze(0), labels, smoothing=0.0)
     assert cross_entropy(right.tolist()).total == pytest.approx(float(trained), abs=1e-6)
 
 
@@ -51,7 +51,7 @@ def test_the_text_is_in_both_languages():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"probabilities": [0.4, 0.0]}, "0 is out of range; give numbers above 0 and at most 1"),
         ({"probabilities": [1.2]}, "1.2 is out of range"),
@@ -59,6 +59,6 @@ def test_the_text_is_in_both_languages():
         ({"probabilities": [0.5], "sentence": "come in"}, "1 of them for the 2 words"),
     ],
 )
-def test_a_number_that_is_no_probability_is_an_error(given, message):
+def test_a_number_that_is_no_probability_is_an_error(arguments, message):
     with pytest.raises(UserError, match=message):
-        cross_entropy(**given)
+        cross_entropy(**arguments)

@@ -31,53 +31,53 @@ def translator(tmp_path_factory):
 
 
 def test_the_steps_multiply_to_the_sentence():
-    shown = greedy_decoding(steps=12)
-    total = sum(log(one.probs[0]) for one in shown.steps)
-    assert total == pytest.approx(shown.greedy.score, abs=1e-5)
+    result = greedy_decoding(steps=12)
+    total = sum(log(step.probs[0]) for step in result.steps)
+    assert total == pytest.approx(result.greedy.score, abs=1e-5)
 
 
 def test_each_output_word_is_the_likeliest_and_is_fed_back():
-    shown = greedy_decoding(steps=12)
-    assert shown.steps[0].input_token == "<start>"
-    for before, after in zip(shown.steps, shown.steps[1:], strict=False):
+    result = greedy_decoding(steps=12)
+    assert result.steps[0].input_token == "<start>"
+    for before, after in zip(result.steps, result.steps[1:], strict=False):
         assert after.input_token == before.words[0]
         assert list(before.probs) == sorted(before.probs, reverse=True)
 
 
 def test_a_beam_of_one_is_greedy():
-    shown = greedy_decoding("come in", steps=5, beam=1)
-    assert shown.beam[0].text == shown.greedy.text
-    assert shown.beam[0].score == pytest.approx(shown.greedy.score, abs=1e-5)
-    assert "its best hypothesis is the greedy one" in flat_text(shown)
+    result = greedy_decoding("come in", steps=5, beam=1)
+    assert result.beam[0].text == result.greedy.text
+    assert result.beam[0].score == pytest.approx(result.greedy.score, abs=1e-5)
+    assert "its best hypothesis is the greedy one" in flat_text(result)
 
 
-def test_it_says_what_the_translator_says(translator):
+def test_the_greedy_output_is_the_translators(translator):
     sentence = "two hundred five"
-    shown = greedy_decoding(sentence, model=translator, beam=2)
-    [said] = translator(sentence, beam=1)
-    assert shown.greedy.text == said.text
-    assert shown.greedy.finished == said.finished
-    assert len(shown.steps) == len(said.ids) + said.finished
+    result = greedy_decoding(sentence, model=translator, beam=2)
+    [translation] = translator(sentence, beam=1)
+    assert result.greedy.text == translation.text
+    assert result.greedy.finished == translation.finished
+    assert len(result.steps) == len(translation.ids) + translation.finished
 
 
 def test_the_verdict_follows_the_numbers():
-    shown = greedy_decoding(steps=2)
-    better = replace(shown.greedy, score=shown.greedy.score + log(3))
-    worse = replace(shown.greedy, score=shown.greedy.score - log(3))
-    assert "3.00 times more probable" in flat_text(replace(shown, beam=(better,)))
-    assert "3.00 times less probable" in flat_text(replace(shown, beam=(worse,)))
-    assert "3.00 गुना अधिक" in flat_text(replace(shown, beam=(better,)), "hi")
+    result = greedy_decoding(steps=2)
+    better = replace(result.greedy, score=result.greedy.score + log(3))
+    worse = replace(result.greedy, score=result.greedy.score - log(3))
+    assert "3.00 times more probable" in flat_text(replace(result, beam=(better,)))
+    assert "3.00 times less probable" in flat_text(replace(result, beam=(worse,)))
+    assert "3.00 गुना अधिक" in flat_text(replace(result, beam=(better,)), "hi")
 
 
 @pytest.mark.slow
-def test_the_trained_toy_says_its_translation():
-    shown = greedy_decoding()
-    assert (shown.greedy.text, shown.greedy.finished) == ("सोच लो", True)
-    assert shown.beam[0].text == "सोच लो"
+def test_the_trained_toy_model_translates():
+    result = greedy_decoding()
+    assert (result.greedy.text, result.greedy.finished) == ("सोच लो", True)
+    assert result.beam[0].text == "सोच लो"
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"sentence": ""}, "the sentence is empty"),
         ({"sentence": "come out", "steps": 1}, "the corpus has no word 'out'"),
@@ -85,6 +85,6 @@ def test_the_trained_toy_says_its_translation():
         ({"model": "no/such/run"}, "no/such/run"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
+def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
-        greedy_decoding(**given)
+        greedy_decoding(**arguments)

@@ -18,7 +18,7 @@ def test_one_hot_times_a_matrix_is_a_row_of_it():
     assert result.same
 
 
-def test_the_product_is_what_an_embedding_looks_up():
+def test_the_product_equals_an_embedding_lookup():
     result = one_hot("come about come", weights=torch.randn(5, 7, dtype=torch.float64))
     layer = nn.Embedding.from_pretrained(result.weights)
     assert torch.equal(layer(result.ids), result.product)
@@ -42,11 +42,11 @@ def test_a_hundred_thousand_words_cost_so_much():
 
 def test_the_parameters_are_those_of_the_layers():
     cost = one_hot(words=1000, width=30, cells=8).cost
-    straight, by_way = nn.LSTM(1000, 8, device="meta"), nn.LSTM(30, 8, device="meta")
+    straight, by_product = nn.LSTM(1000, 8, device="meta"), nn.LSTM(30, 8, device="meta")
     layer = nn.Embedding(1000, 30, device="meta")
     assert cost.parameters == (
         straight.weight_ih_l0.numel(),
-        layer.weight.numel() + by_way.weight_ih_l0.numel(),
+        layer.weight.numel() + by_product.weight_ih_l0.numel(),
     )
 
 
@@ -67,7 +67,7 @@ def test_new_words_join_the_vocabulary():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"sentence": ""}, "the sentence is empty"),
         ({"width": 0}, "width is 0; give a whole number from 1 on"),
@@ -78,9 +78,9 @@ def test_new_words_join_the_vocabulary():
         ),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(given, said):
-    with pytest.raises(UserError, match=said):
-        one_hot(**given)
+def test_a_wrong_argument_is_named_in_the_error(arguments, message):
+    with pytest.raises(UserError, match=message):
+        one_hot(**arguments)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])

@@ -42,20 +42,20 @@ WORD = ProbedFact("word", True, 0.1, 1000, ((1.0, 0.9, 0.5),))
 TENSE = ProbedFact("tense", False, 0.4, 1000, ((0.4, 0.5, 0.7),))
 
 
-def shown_of(*facts, seeds=(1,)):
+def result_of(*facts, seeds=(1,)):
     return TrainedLayerProbes(facts, 2, 10, seeds, (1.0,) * len(seeds), (30.0,) * len(seeds))
 
 
 def test_a_probe_finds_what_a_linear_map_can_and_nothing_in_noise():
     torch.manual_seed(0)
     states, answers = torch.randn(600, 8), torch.randint(3, (600,)) + 5
-    shown = states.clone()
-    shown[:, :3] += 6 * torch.nn.functional.one_hot(answers - 5)
-    assert linear_probe((shown[:300], answers[:300]), (shown[300:], answers[300:])) > 0.99
+    separable = states.clone()
+    separable[:, :3] += 6 * torch.nn.functional.one_hot(answers - 5)
+    assert linear_probe((separable[:300], answers[:300]), (separable[300:], answers[300:])) > 0.99
     assert linear_probe((states[:300], answers[:300]), (states[300:], answers[300:])) < 0.5
 
 
-def test_the_last_word_tells_the_tense():
+def test_the_last_word_determines_the_tense():
     assert tense_of("वह खाना खाता है।") == PRESENT
     assert tense_of("वह घर गया था।") == PAST
     assert tense_of("राम ने सेब खाया।") == PAST
@@ -64,31 +64,33 @@ def test_the_last_word_tells_the_tense():
 
 
 def test_the_verdict_follows_the_numbers():
-    shown = shown_of(WORD, TENSE)
-    assert "encode words holds;" in flat_text(shown)
-    assert "encode the sentence holds." in flat_text(shown)
+    result = result_of(WORD, TENSE)
+    assert "encode words holds;" in flat_text(result)
+    assert "encode the sentence holds." in flat_text(result)
     flat = replace(TENSE, runs=((0.4, 0.5, 0.51),))
-    assert "no significant change" in flat_text(shown_of(WORD, flat))
+    assert "no significant change" in flat_text(result_of(WORD, flat))
     risen = replace(WORD, runs=((1.0, 0.5, 0.9),))
-    turned = shown_of(risen, TENSE)
-    assert "encode words does not hold for every word fact" in flat_text(turned)
-    assert "“निचली परतों में शब्द” का दावा शब्द के हर गुण के लिए सही नहीं है" in flat_text(turned, "hi")
+    reversed_result = result_of(risen, TENSE)
+    assert "encode words does not hold for every word fact" in flat_text(reversed_result)
+    assert "“निचली परतों में शब्द” का दावा शब्द के हर गुण के लिए सही नहीं है" in flat_text(
+        reversed_result, "hi"
+    )
 
 
-def test_a_single_training_is_reported_as_one():
-    assert "another seed may give another result" in flat_text(shown_of(WORD))
-    assert "दूसरे सीड" in flat_text(shown_of(WORD), "hi")
+def test_a_single_training_is_reported():
+    assert "another seed may give another result" in flat_text(result_of(WORD))
+    assert "दूसरे सीड" in flat_text(result_of(WORD), "hi")
     several = replace(WORD, runs=WORD.runs * 3)
-    assert "another seed" not in flat_text(shown_of(several, seeds=(1, 2, 3)))
+    assert "another seed" not in flat_text(result_of(several, seeds=(1, 2, 3)))
     assert "with 3 seeds. Its loss is 1.00 and its chrF++ 30.0 on 30" in flat_text(
-        shown_of(several, seeds=(1, 2, 3))
+        result_of(several, seeds=(1, 2, 3))
     )
 
 
 def test_models_that_learned_little_are_described_as_such():
-    assert "learned the primer" not in flat_text(shown_of(WORD))
-    assert "hardly translate" not in flat_text(shown_of(WORD))
-    little = replace(shown_of(WORD), chrfs=(9.0,))
+    assert "learned the primer" not in flat_text(result_of(WORD))
+    assert "hardly translate" not in flat_text(result_of(WORD))
+    little = replace(result_of(WORD), chrfs=(9.0,))
     assert "it can hardly translate yet" in flat_text(little)
     assert "These encoders are barely trained" in flat_text(little)
     assert "वह अभी लगभग अनुवाद नहीं कर पाता" in flat_text(little, "hi")
@@ -109,16 +111,16 @@ def test_a_change_is_clear_only_if_the_trainings_agree_on_it():
 
 @pytest.mark.slow
 def test_every_layer_is_probed_and_the_embedding_identifies_its_word():
-    shown = rnn_layer_probes(layers=2, steps=2, width=24, pairs=200, sentences=150, seeds=[1, 2])
-    assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
-    assert all(len(one.shares) == 3 for one in shown.facts)
-    assert shown.facts[0].shares[0] > 0.95
-    assert all(len(one.runs) == 2 for one in shown.facts)
-    assert all(0 <= share <= 1 for one in shown.facts for share in one.shares)
+    result = rnn_layer_probes(layers=2, steps=2, width=24, pairs=200, sentences=150, seeds=[1, 2])
+    assert [fact.name for fact in result.facts] == ["word", "word_before", "tense", "question"]
+    assert all(len(fact.shares) == 3 for fact in result.facts)
+    assert result.facts[0].shares[0] > 0.95
+    assert all(len(fact.runs) == 2 for fact in result.facts)
+    assert all(0 <= share <= 1 for fact in result.facts for share in fact.shares)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"layers": 1}, "layers is 1: give a whole number of at least 2"),
         ({"sentences": 5}, "sentences is 5: give a whole number of at least 100"),
@@ -126,18 +128,18 @@ def test_every_layer_is_probed_and_the_embedding_identifies_its_word():
         ({"seeds": []}, "seeds: give at least one whole number in a list"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
+def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
-        rnn_layer_probes(**given)
+        rnn_layer_probes(**arguments)
 
 
 def reader_of(**settings):
     """An encoder-decoder that knows the primer's words and has learned nothing."""
     torch.manual_seed(0)
     english = [
-        one.english
+        pair.english
         for split in ("valid", "random")
-        for one, _ in zip(
+        for pair, _ in zip(
             generate_sentences(split, seed=1, min_words=4, max_words=7, core_share=0.15),
             range(200),
             strict=False,
@@ -155,26 +157,26 @@ def reader_of(**settings):
 
 @pytest.mark.parametrize("cell", ["gru", "lstm", "rnn"])
 @pytest.mark.parametrize("both", [True, False])
-def test_the_last_layer_found_one_by_one_is_what_the_encoder_gives(cell, both):
+def test_states_layer_by_layer_end_in_the_encoders_output(cell, both):
     reader = reader_of(cell=cell, layers=3, bidirectional=both)
     tokens = Tokens.pad([reader.encode("The boy sleeps."), reader.encode("Is the old boy here?")])
-    found = layer_states(reader, tokens)
-    assert len(found) == 4
-    torch.testing.assert_close(found[-1], reader.model.encoder(tokens).states)
-    assert not torch.allclose(found[1], found[2])
+    states = layer_states(reader, tokens)
+    assert len(states) == 4
+    torch.testing.assert_close(states[-1], reader.model.encoder(tokens).states)
+    assert not torch.allclose(states[1], states[2])
 
 
 def test_every_layer_of_a_trained_encoder_is_probed_once_a_draw(tmp_path):
-    shown = rnn_layer_probes(
+    result = rnn_layer_probes(
         model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2]
     )
-    assert [fact.name for fact in shown.facts] == ["word", "word_before", "tense", "question"]
-    [own] = shown.trainings
-    assert all(len(one.runs) == 2 and len(one.runs[0]) == 3 for one in own)
+    assert [fact.name for fact in result.facts] == ["word", "word_before", "tense", "question"]
+    [own] = result.trainings
+    assert all(len(fact.runs) == 2 and len(fact.runs[0]) == 3 for fact in own)
     assert own[0].shares[0] > 0.95
-    assert "A trained encoder with 2 GRU layers, bidirectional" in flat_text(shown)
-    assert "with a single training" in flat_text(shown)
-    write_snapshot(shown, "depth", Provenance("a", "b", "c", "d", "e"), tmp_path)
+    assert "A trained encoder with 2 GRU layers, bidirectional" in flat_text(result)
+    assert "with a single training" in flat_text(result)
+    write_snapshot(result, "depth", Provenance("a", "b", "c", "d", "e"), tmp_path)
     assert read_snapshot("depth", LessonResult, tmp_path).trainings[0][0].count == own[0].count
 
 
@@ -182,8 +184,8 @@ def test_the_sentences_that_judge_a_probe_are_none_of_those_it_was_fitted_to():
     reader = reader_of()
     fit = read_probe_sentences(reader, "valid", 200, seed=1)
     test = read_probe_sentences(reader, "random", 200, seed=1, exclude=fit.pairs)
-    assert len({one.english for one in fit.pairs}) == len(fit.pairs)
-    assert not {one.english for one in fit.pairs} & {one.english for one in test.pairs}
+    assert len({pair.english for pair in fit.pairs}) == len(fit.pairs)
+    assert not {pair.english for pair in fit.pairs} & {pair.english for pair in test.pairs}
 
 
 def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
@@ -214,7 +216,7 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"layers": 4}, "layers: the model brings its own; leave out layers or the model"),
         ({"pairs": 100}, "pairs: the model brings its own"),
@@ -222,10 +224,10 @@ def test_a_claim_holds_for_a_question_only_if_it_does_in_every_training():
         ({"sentences": 100}, "of 100 sentences of the primer it knows the words of 0, and 50"),
     ],
 )
-def test_arguments_that_a_trained_model_determines_are_errors(given, message):
+def test_arguments_that_a_trained_model_determines_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
         rnn_layer_probes(
-            **{"model": untrained_translator("gru", "bahdanau-plain-rnn-one-hot"), **given}
+            **{"model": untrained_translator("gru", "bahdanau-plain-rnn-one-hot"), **arguments}
         )
 
 

@@ -19,9 +19,9 @@ LENGTHS = ((1, 10), (11, None))
 
 def model(bleu, shares, *, margin=1.0, language="hi", tokens=1000):
     groups = [
-        {"least": low, "most": high, "sentences": 9, "bleu": one, "bleu_low": one - margin,
-         "bleu_high": one + margin}
-        for (low, high), one in zip(LENGTHS, bleu, strict=True)
+        {"least": low, "most": high, "sentences": 9, "bleu": score, "bleu_low": score - margin,
+         "bleu_high": score + margin}
+        for (low, high), score in zip(LENGTHS, bleu, strict=True)
     ]  # fmt: skip
     mean = sum(bleu) / 2
     scores = {"value": mean, "interval": {"low": mean - margin, "high": mean + margin}}
@@ -39,11 +39,11 @@ REVERSED = model((70, 50), [0.9, 0.7, 0.7, 0.7, 0.7])
 DEEP = model((80, 50), [0.9, 0.8, 0.8, 0.8, 0.8])
 
 
-def written(folder, backwards=None, **models):
-    named = {f"bottleneck-{name}": one for name, one in models.items()}
+def write_report(folder, backwards=None, **models):
+    named = {f"bottleneck-{name}": model_report for name, model_report in models.items()}
     report = {"main_test": "random", "models": named}
     if backwards:
-        own = {f"bottleneck-{name}": one for name, one in backwards.items()}
+        own = {f"bottleneck-{name}": model_report for name, model_report in backwards.items()}
         report["backwards"] = {"main_test": "random", "models": own}
     path = folder / "report.json"
     path.write_text(json.dumps(report))
@@ -55,19 +55,19 @@ def flat_text(result, lang="en"):
 
 
 def test_a_gain_is_what_the_second_model_has_more(tmp_path):
-    path = written(tmp_path, forward=FORWARD, reversed=REVERSED, deep=DEEP)
+    path = write_report(tmp_path, forward=FORWARD, reversed=REVERSED, deep=DEEP)
     reversal, depth = seq2seq_improvements(path).changes
     assert (reversal.before, reversal.after) == ("bottleneck-forward", "bottleneck-reversed")
     assert (depth.before, depth.after) == ("bottleneck-reversed", "bottleneck-deep")
     assert reversal.gain.value == pytest.approx(10)
-    assert [one.value for one in reversal.by_length] == pytest.approx([10, 10])
-    assert [one.value for one in reversal.by_position] == pytest.approx([10, 0, 0, 0, -10])
-    assert [one.value for one in depth.by_length] == pytest.approx([10, 0])
+    assert [gain.value for gain in reversal.by_length] == pytest.approx([10, 10])
+    assert [gain.value for gain in reversal.by_position] == pytest.approx([10, 0, 0, 0, -10])
+    assert [gain.value for gain in depth.by_length] == pytest.approx([10, 0])
     assert reversal.lengths == ("1–10", "11+")
 
 
 def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
-    path = written(tmp_path, forward=FORWARD, reversed=REVERSED)
+    path = write_report(tmp_path, forward=FORWARD, reversed=REVERSED)
     [reversal] = seq2seq_improvements(path).changes
     assert reversal.gain.low == pytest.approx(10 - sqrt(2))
     assert reversal.by_length[0].high == pytest.approx(10 + sqrt(2))
@@ -76,35 +76,37 @@ def test_the_interval_of_a_difference_is_as_wide_as_both_together(tmp_path):
 
 
 def test_first_words_that_gain_and_last_that_lose_bear_the_claim_out(tmp_path):
-    shown = seq2seq_improvements(written(tmp_path, forward=FORWARD, reversed=REVERSED))
-    assert shown.changes[0].as_claimed
-    assert "lose accuracy holds with a single training each. BLEU +10.0" in flat_text(shown)
-    assert "अंतिम शब्दों की घटती है, एक-एक प्रशिक्षण में सही है" in flat_text(shown, "hi")
-    turned = seq2seq_improvements(written(tmp_path, forward=REVERSED, reversed=FORWARD))
-    assert not turned.changes[0].as_claimed
-    assert "lose accuracy does not hold with a single training each. BLEU −10.0" in flat_text(
-        turned
+    result = seq2seq_improvements(write_report(tmp_path, forward=FORWARD, reversed=REVERSED))
+    assert result.changes[0].as_claimed
+    assert "lose accuracy holds with a single training each. BLEU +10.0" in flat_text(result)
+    assert "अंतिम शब्दों की घटती है, एक-एक प्रशिक्षण में सही है" in flat_text(result, "hi")
+    reversed_result = seq2seq_improvements(
+        write_report(tmp_path, forward=REVERSED, reversed=FORWARD)
     )
-    assert ", a loss." in flat_text(turned)
-    assert "अंतिम शब्दों की घटती है, एक-एक प्रशिक्षण में सही नहीं है" in flat_text(turned, "hi")
+    assert not reversed_result.changes[0].as_claimed
+    assert "lose accuracy does not hold with a single training each. BLEU −10.0" in flat_text(
+        reversed_result
+    )
+    assert ", a loss." in flat_text(reversed_result)
+    assert "अंतिम शब्दों की घटती है, एक-एक प्रशिक्षण में सही नहीं है" in flat_text(reversed_result, "hi")
 
 
-def test_what_chance_could_do_is_not_called_a_gain(tmp_path):
+def test_a_difference_within_its_margin_is_no_gain(tmp_path):
     few = model((60.5, 40.5), [0.81, 0.7, 0.7, 0.7, 0.79])
-    shown = seq2seq_improvements(written(tmp_path, forward=FORWARD, reversed=few))
-    assert shown.changes[0].gain.sign == 0
-    assert [one.sign for one in shown.changes[0].by_position] == [0] * 5
-    assert "not significant" in flat_text(shown)
+    result = seq2seq_improvements(write_report(tmp_path, forward=FORWARD, reversed=few))
+    assert result.changes[0].gain.sign == 0
+    assert [gain.sign for gain in result.changes[0].by_position] == [0] * 5
+    assert "not significant" in flat_text(result)
 
 
 def test_depth_is_judged_over_all_and_by_length(tmp_path):
-    shown = seq2seq_improvements(written(tmp_path, reversed=REVERSED, deep=DEEP))
-    [depth] = shown.changes
+    result = seq2seq_improvements(write_report(tmp_path, reversed=REVERSED, deep=DEEP))
+    [depth] = result.changes
     assert depth.as_claimed
     assert "better at 1–10 words. The claim that more layers translate better holds" in flat_text(
-        shown
+        result
     )
-    worse = seq2seq_improvements(written(tmp_path, reversed=DEEP, deep=FORWARD))
+    worse = seq2seq_improvements(write_report(tmp_path, reversed=DEEP, deep=FORWARD))
     assert "at no length. The claim that more layers translate better does not hold" in flat_text(
         worse
     )
@@ -113,27 +115,27 @@ def test_depth_is_judged_over_all_and_by_length(tmp_path):
 def test_a_report_of_both_directions_has_both_gains(tmp_path):
     into = {"forward": model((60, 40), [0.8] * 5, language="en")}
     into["reversed"] = model((60, 40), [0.8] * 5, language="en")
-    both = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
-    shown = seq2seq_improvements(both)
-    assert [one.language for one in shown.changes] == ["hi", "en"]
-    assert "Reversal, into English: first fifth +0.0" in flat_text(shown)
-    assert "not in the other holds with a single training of each model" in flat_text(shown)
+    both = write_report(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
+    result = seq2seq_improvements(both)
+    assert [change.language for change in result.changes] == ["hi", "en"]
+    assert "Reversal, into English: first fifth +0.0" in flat_text(result)
+    assert "not in the other holds with a single training of each model" in flat_text(result)
     into["reversed"] = model((70, 50), [0.8] * 5, language="en")
-    alike = written(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
+    alike = write_report(tmp_path, backwards=into, forward=FORWARD, reversed=REVERSED)
     assert "not in the other is not confirmed" in flat_text(seq2seq_improvements(alike))
 
 
 def test_a_report_without_intervals_has_gains_without(tmp_path):
-    bare = [json.loads(json.dumps(one)) for one in (FORWARD, REVERSED)]
-    for one in bare:
-        del one["tests"]["random"]["bleu"]["interval"]
-        for part in one["tests"]["random"]["by_length"]:
+    bare = [json.loads(json.dumps(model_report)) for model_report in (FORWARD, REVERSED)]
+    for model_report in bare:
+        del model_report["tests"]["random"]["bleu"]["interval"]
+        for part in model_report["tests"]["random"]["by_length"]:
             del part["bleu_low"], part["bleu_high"]
-    shown = seq2seq_improvements(written(tmp_path, forward=bare[0], reversed=bare[1]))
-    [reversal] = shown.changes
+    result = seq2seq_improvements(write_report(tmp_path, forward=bare[0], reversed=bare[1]))
+    [reversal] = result.changes
     assert reversal.gain.low is None
     assert reversal.by_length[0].low is None
-    assert "BLEU +10.0, a gain." in flat_text(shown)
+    assert "BLEU +10.0, a gain." in flat_text(result)
 
 
 def test_embeddings_are_named_where_they_are_surely_better_or_worse():
@@ -144,26 +146,26 @@ def test_embeddings_are_named_where_they_are_surely_better_or_worse():
     )
     change = Improvement("depth", "hi", "a", "b", (1, 1), 1, (1.0, 2.0), Gain(1.0), ("1+",),
                     (Gain(1.0),), (Gain(1.0),) * 5)  # fmt: skip
-    shown = Seq2SeqImprovements("here", (change,), starts)
+    result = Seq2SeqImprovements("here", (change,), starts)
     assert starts[0].mean == 11
-    text = flat_text(shown)
+    text = flat_text(result)
     assert (
         "better than learned ones for bottleneck with 2,000 pairs (+5.0) and worse nowhere" in text
     )
     assert "better than learned ones nowhere and worse nowhere" in text
-    assert "2,000 युग्मों पर bottleneck में (+5.0)" in flat_text(shown, "hi")
+    assert "2,000 युग्मों पर bottleneck में (+5.0)" in flat_text(result, "hi")
 
 
 def test_the_snapshot_has_the_measurements():
-    shown = seq2seq_improvements()
-    assert {one.technique for one in shown.changes} == {"reversal", "depth"}
-    assert {one.embedding for one in shown.embeddings} == {"learned", "skip-gram", "random"}
-    assert "Snapshot of" in flat_text(shown)
-    assert shown.figure(lang="hi", dark=True).axes
+    result = seq2seq_improvements()
+    assert {change.technique for change in result.changes} == {"reversal", "depth"}
+    assert {start.embedding for start in result.embeddings} == {"learned", "skip-gram", "random"}
+    assert "Snapshot of" in flat_text(result)
+    assert result.figure(lang="hi", dark=True).axes
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("nonsense", "is not JSON"),
         ('{"models": {"bahdanau": {}}, "main_test": "random"}', "beside bottleneck-forward or bot"),
@@ -173,8 +175,8 @@ def test_the_snapshot_has_the_measurements():
         ),
     ],
 )
-def test_another_file_is_an_error(tmp_path, text, said):
+def test_another_file_is_an_error(tmp_path, text, message):
     path = tmp_path / "report.json"
     path.write_text(text)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         seq2seq_improvements(path)

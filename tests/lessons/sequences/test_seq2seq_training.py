@@ -25,7 +25,7 @@ def test_a_word_is_its_characters_and_they_are_numbers(result):
     assert result.points == (("think", (116, 104, 105, 110, 107)), ("सोच", (2360, 2379, 2330)))
 
 
-def test_one_hot_rows_have_a_single_one_at_the_words_place(result):
+def test_one_hot_rows_have_a_single_1_at_the_words_id(result):
     assert result.source_hot.sum(-1).tolist() == [1, 1, 1]
     assert (result.source_hot.argmax(-1) + 1).tolist() == list(result.source_ids)
     assert result.target_hot.shape == (3, 7)
@@ -47,18 +47,18 @@ def test_the_loss_is_the_one_that_training_makes_small(result):
 
 
 def test_a_parameter_moves_the_loss_by_its_gradient(result):
-    one = result.update
-    assert one.slope == pytest.approx(one.gradient, rel=1e-6)
-    assert one.moved == pytest.approx(one.value - 0.02 * one.gradient)
-    assert one.alone - one.before == pytest.approx(-0.02 * one.gradient**2, rel=0.05)
-    assert one.after < one.alone < one.before
+    update = result.update
+    assert update.slope == pytest.approx(update.gradient, rel=1e-6)
+    assert update.moved == pytest.approx(update.value - 0.02 * update.gradient)
+    assert update.alone - update.before == pytest.approx(-0.02 * update.gradient**2, rel=0.05)
+    assert update.after < update.alone < update.before
 
 
 def test_the_learning_rate_of_the_update_is_reported(result):
-    one = result.update
-    assert one.moved == pytest.approx(one.value - one.rate * one.gradient)
+    update = result.update
+    assert update.moved == pytest.approx(update.value - update.rate * update.gradient)
     for lang in ("en", "hi"):
-        assert f"η = {one.rate:g}" in " ".join(result.text(lang).split())
+        assert f"η = {update.rate:g}" in " ".join(result.text(lang).split())
 
 
 def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(result):
@@ -69,22 +69,22 @@ def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(result):
 
 
 @pytest.mark.slow
-def test_after_training_it_says_both_and_the_projects_search_agrees():
+def test_after_training_both_translations_are_correct_and_search_agrees():
     result = seq2seq_training()
     assert result.learned == (True, True)
     assert result.curve[-1] < 0.05 < result.curve[0]
-    for one, (source, target) in zip(result.predictions, PAIRS, strict=True):
-        [found] = greedy_search(
+    for prediction, (source, target) in zip(result.predictions, PAIRS, strict=True):
+        [hypothesis] = greedy_search(
             result.model, Tokens.pad([result.source.ids(source.split())]), max_length=9
         )
-        assert found.finished
-        assert result.target.words_of(found.ids) == tuple(target.split())
-        assert one.finished
+        assert hypothesis.finished
+        assert result.target.words_of(hypothesis.ids) == tuple(target.split())
+        assert prediction.finished
     assert "2 of 2 translations are correct" in " ".join(result.text("en").split())
 
 
-def test_ones_own_pairs_and_parameter_are_followed():
-    one = seq2seq_training(
+def test_other_pairs_and_parameters_are_used():
+    result = seq2seq_training(
         [["good night", "शुभ रात्रि"]],
         steps=2,
         width=2,
@@ -92,8 +92,8 @@ def test_ones_own_pairs_and_parameter_are_followed():
         at=[1],
         optimizer="sgd",
     )
-    assert one.update.at == (1,)
-    assert len(one.curve) == 3
+    assert result.update.at == (1,)
+    assert len(result.curve) == 3
     assert seq2seq_training(sentence="come in", steps=1).words == ("come", "in")
 
 
@@ -106,7 +106,7 @@ def test_the_text_is_in_both_languages(result):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"pairs": [["come in"]]}, "give sentences with their translations"),
         ({"pairs": [["come in", ""]]}, "the sentence is empty"),
@@ -119,6 +119,6 @@ def test_the_text_is_in_both_languages(result):
         ({"learning_rate": 0.0}, "learning_rate is 0.0: give a number above 0"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
+def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
-        seq2seq_training(**given)
+        seq2seq_training(**arguments)

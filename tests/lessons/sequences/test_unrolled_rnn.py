@@ -22,7 +22,7 @@ def test_the_last_state_is_the_context_vector(cell, parts):
 
 
 def test_a_longer_sentence_begins_in_the_same_states():
-    long, short = (unrolled_rnn(one, steps=0) for one in ("a b a b", "a b"))
+    long, short = (unrolled_rnn(sentence, steps=0) for sentence in ("a b a b", "a b"))
     torch.testing.assert_close(long.encoder_states[:2], short.encoder_states)
 
 
@@ -39,7 +39,7 @@ def test_an_lstm_has_h_as_its_gated_cell():
 
 
 @pytest.mark.slow
-def test_once_learned_it_says_the_translation_and_ends():
+def test_a_trained_model_translates_and_ends():
     result = unrolled_rnn()
     assert result.outputs == ("सोच", "लो", "<end>")
     assert "Output: सोच लो <end>." in result.text("en")
@@ -52,7 +52,7 @@ def test_the_text_is_in_both_languages():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"sentence": " "}, "the sentence is empty"),
         ({"cell": "qrnn"}, "cell is 'qrnn': give one of lstm, gru, rnn"),
@@ -60,6 +60,6 @@ def test_the_text_is_in_both_languages():
         ({"steps": -1}, "steps is -1: give a whole number of at least 0"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message):
+def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
-        unrolled_rnn(**given)
+        unrolled_rnn(**arguments)

@@ -24,48 +24,48 @@ def test_the_numbers_of_the_notes():
 
 
 def test_tf_idf_is_that_of_scikit_learn():
-    known = vocabulary(map(words_in, TEXTS))
-    ours = tf_idf(word_counts([*map(words_in, TEXTS)], known))
-    theirs = text.TfidfVectorizer(analyzer=words_in, vocabulary=known).fit_transform(TEXTS)
+    words = vocabulary(map(words_in, TEXTS))
+    ours = tf_idf(word_counts([*map(words_in, TEXTS)], words))
+    theirs = text.TfidfVectorizer(analyzer=words_in, vocabulary=words).fit_transform(TEXTS)
     assert torch.allclose(ours, torch.from_numpy(theirs.toarray()), atol=1e-12)
 
 
 def test_counts_are_those_of_scikit_learn():
-    known = vocabulary(map(words_in, TEXTS))
-    ours = word_counts([*map(words_in, TEXTS)], known)
-    for binary, found in ((False, ours), (True, presence(ours))):
-        counter = text.CountVectorizer(analyzer=words_in, vocabulary=known, binary=binary)
-        assert found.tolist() == counter.fit_transform(TEXTS).toarray().tolist()
+    words = vocabulary(map(words_in, TEXTS))
+    ours = word_counts([*map(words_in, TEXTS)], words)
+    for binary, weights in ((False, ours), (True, presence(ours))):
+        counter = text.CountVectorizer(analyzer=words_in, vocabulary=words, binary=binary)
+        assert weights.tolist() == counter.fit_transform(TEXTS).toarray().tolist()
 
 
 def test_a_bag_is_the_sum_of_its_one_hot_vectors():
     result = bag_of_words(["the cat saw the dog", "no dog"])
-    sums = torch.stack([one.sum(0) for one in result.one_hot])
+    sums = torch.stack([rows.sum(0) for rows in result.one_hot])
     assert torch.equal(sums, result.counts)
 
 
 def test_a_bag_knows_no_order():
-    one, other = (bag_of_words([text, "x"], vocabulary="dog bites man x") for text in ORDERS)
-    assert torch.equal(one.counts, other.counts)
-    assert torch.equal(one.tf_idf, other.tf_idf)
-    assert not torch.equal(one.one_hot[0], other.one_hot[0])
+    first, other = (bag_of_words([text, "x"], vocabulary="dog bites man x") for text in SENTENCES)
+    assert torch.equal(first.counts, other.counts)
+    assert torch.equal(first.tf_idf, other.tf_idf)
+    assert not torch.equal(first.one_hot[0], other.one_hot[0])
 
 
-ORDERS = ("dog bites man", "man bites dog")
+SENTENCES = ("dog bites man", "man bites dog")
 
 
-def test_rows_are_of_length_one_and_an_empty_one_stays_zero():
-    found = tf_idf(torch.tensor([[3.0, 1.0], [0.0, 0.0]], dtype=torch.float64))
-    assert found.norm(dim=1).tolist() == pytest.approx([1, 0])
+def test_rows_have_norm_1_and_an_empty_row_stays_zero():
+    weights = tf_idf(torch.tensor([[3.0, 1.0], [0.0, 0.0]], dtype=torch.float64))
+    assert weights.norm(dim=1).tolist() == pytest.approx([1, 0])
 
 
-def test_words_lose_their_signs_in_every_script():
+def test_punctuation_is_removed_in_every_script():
     assert words_in("“बैंक गया।” Don't — stop!") == ["बैंक", "गया", "don't", "stop"]
     assert one_hot(["गया"], ["बैंक", "गया"]).tolist() == [[0, 1]]
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         (
             {"sentence": ["mat cats"], "vocabulary": "mat cat"},
@@ -76,9 +76,9 @@ def test_words_lose_their_signs_in_every_script():
         ({"sentence": ["cat"], "vocabulary": "cat cat"}, "the vocabulary has 'cat' twice"),
     ],
 )
-def test_wrong_sizes_are_errors(given, said):
-    with pytest.raises(UserError, match=said):
-        bag_of_words(**given)
+def test_wrong_sizes_are_errors(arguments, message):
+    with pytest.raises(UserError, match=message):
+        bag_of_words(**arguments)
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])

@@ -36,11 +36,11 @@ def vectors(**changed):
 def lesson(monkeypatch):
     """The lesson over a few vectors instead of learned ones."""
 
-    def call(found=None, **given):
+    def call(result=None, **arguments):
         monkeypatch.setattr(module, "read_corpus", lambda *_: [])
-        monkeypatch.setattr(module, "learn_vectors", lambda *_, **__: found or vectors())
+        monkeypatch.setattr(module, "learn_vectors", lambda *_, **__: result or vectors())
         return static_vectors(
-            **{"first_sense": "money loan", "second_sense": "river boat", **given}
+            **{"first_sense": "money loan", "second_sense": "river boat", **arguments}
         )
 
     return call
@@ -81,30 +81,35 @@ def test_the_verdict_on_the_mean_follows_the_numbers(lesson):
     assert "its direction differs from that of their mean" in " ".join(other.text().split())
 
 
-def test_the_mean_of_both_senses_lies_half_way():
-    found = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
-    assert found.position == pytest.approx(0.5)
-    assert found.cosines[0] == pytest.approx(found.cosines[1])
-    assert found.in_between
+def test_the_mean_of_both_senses_is_at_position_one_half():
+    result = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
+    assert result.position == pytest.approx(0.5)
+    assert result.cosines[0] == pytest.approx(result.cosines[1])
+    assert result.in_between
 
 
-def test_a_word_of_one_sense_lies_at_its_end():
-    found = between_senses(vectors(bank=(1, 0.05, 0)), "bank", ("money", "loan"), ("river", "boat"))
-    assert found.position == pytest.approx(0, abs=0.05)
-    assert not found.in_between
+def test_a_word_of_one_sense_is_at_its_end():
+    result = between_senses(
+        vectors(bank=(1, 0.05, 0)), "bank", ("money", "loan"), ("river", "boat")
+    )
+    assert result.position == pytest.approx(0, abs=0.05)
+    assert not result.in_between
 
 
-def test_swapping_the_senses_turns_the_way_round():
+def test_swapping_the_senses_mirrors_the_position():
     groups, near = (("money", "loan"), ("river", "boat")), vectors(bank=(3, 1, 0))
-    one, other = between_senses(near, "bank", *groups), between_senses(near, "bank", *groups[::-1])
-    assert one.position == pytest.approx(1 - other.position)
-    assert torch.allclose(one.cosines, other.cosines.flip(0))
+    first, other = (
+        between_senses(near, "bank", *groups),
+        between_senses(near, "bank", *groups[::-1]),
+    )
+    assert first.position == pytest.approx(1 - other.position)
+    assert torch.allclose(first.cosines, other.cosines.flip(0))
 
 
 def test_a_word_of_a_group_is_held_against_the_others_of_it():
-    found = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
-    places = {word: x for word, x, _ in found.points}
-    assert places["money"] == places["loan"] == pytest.approx(0.9 / 0.82**0.5)
+    result = between_senses(vectors(), "bank", ("money", "loan"), ("river", "boat"))
+    positions = {word: x for word, x, _ in result.points}
+    assert positions["money"] == positions["loan"] == pytest.approx(0.9 / 0.82**0.5)
 
 
 def test_the_verdict_follows_the_numbers(lesson):
@@ -117,14 +122,14 @@ def test_the_verdict_follows_the_numbers(lesson):
     assert "do not form two groups" in " ".join(mixed.text().split())
 
 
-def test_a_word_far_from_both_may_lie_half_way_but_is_not_torn():
-    found = between_senses(vectors(), "cloud", ("money", "loan"), ("river", "boat"))
-    assert found.position == pytest.approx(0.5, abs=0.05)
-    assert found.separated
-    assert not found.in_between
+def test_a_word_far_from_both_senses_is_not_in_between():
+    result = between_senses(vectors(), "cloud", ("money", "loan"), ("river", "boat"))
+    assert result.position == pytest.approx(0.5, abs=0.05)
+    assert result.separated
+    assert not result.in_between
 
 
-def test_the_rule_takes_nouns_of_one_sense_that_are_never_beside_the_other():
+def test_the_rule_selects_nouns_that_occur_with_one_sense_only():
     money, river = cooccurring_nouns("bank")
     assert {"loan", "cheque", "account", "money"} == {*money}
     assert len(river) == 6
@@ -132,7 +137,7 @@ def test_the_rule_takes_nouns_of_one_sense_that_are_never_beside_the_other():
     assert not {*money} & {*river}
 
 
-def test_handpicked_words_are_reported_beside_those_of_the_rule(lesson):
+def test_handpicked_words_are_reported_with_those_of_the_rule(lesson):
     rows = {word: (1, 0.1 * n, 0) for n, word in enumerate(cooccurring_nouns("bank")[0])}
     rows |= {word: (0.1 * n, 1, 0) for n, word in enumerate(cooccurring_nouns("bank")[1])}
     rows |= dict.fromkeys(MONEY.split(), (1, 0, 0.1))
@@ -148,11 +153,11 @@ def test_handpicked_words_are_reported_beside_those_of_the_rule(lesson):
     assert "chosen by hand" not in lesson().text()
 
 
-def test_of_other_words_the_senses_of_the_primer_are_taken(lesson):
-    one, other = cooccurring_nouns("bat")
-    rows = {"bat": (1, 1, 0), **dict.fromkeys(one, (1, 0, 0)), **dict.fromkeys(other, (0, 1, 0))}
+def test_other_words_have_the_senses_of_the_primer(lesson):
+    first, other = cooccurring_nouns("bat")
+    rows = {"bat": (1, 1, 0), **dict.fromkeys(first, (1, 0, 0)), **dict.fromkeys(other, (0, 1, 0))}
     result = lesson(vectors(**rows), first_sense=None, second_sense=None, word="bat")
-    assert (result.measured.first, result.measured.second) == (one, other)
+    assert (result.measured.first, result.measured.second) == (first, other)
     assert result.chosen == "rule"
     assert "The words are the nouns most often in a sentence with it" in " ".join(
         result.text().split()
@@ -165,7 +170,7 @@ def test_the_story_has_the_static_vector(lesson, lang):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"sentence": "a phone"}, "the sentence does not have the word 'apple' it is about"),
         ({"static": [1]}, "static: the numbers are 1; give 2"),
@@ -184,16 +189,18 @@ def test_the_story_has_the_static_vector(lesson, lang):
         ({"word": "banks"}, "'banks' is not among the 7 known ones; did you mean 'bank'"),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(lesson, given, said):
-    with pytest.raises(UserError, match=said):
-        lesson(**given)
+def test_a_wrong_argument_is_named_in_the_error(lesson, arguments, message):
+    with pytest.raises(UserError, match=message):
+        lesson(**arguments)
 
 
 @pytest.mark.soak
-def test_bank_learned_from_the_primer_lies_between_money_and_river_but_ocean_and_king_do_not():
-    found = learn_vectors(read_corpus("", 40_000, 1), "", steps=None, seed=1, on_progress=None)
+def test_bank_is_in_between_and_ocean_and_king_are_not():
+    result = learn_vectors(read_corpus("", 40_000, 1), "", steps=None, seed=1, on_progress=None)
     groups = (MONEY.split(), RIVER.split())
-    bank, ocean, king = (between_senses(found, word, *groups) for word in ("bank", "ocean", "king"))
+    bank, ocean, king = (
+        between_senses(result, word, *groups) for word in ("bank", "ocean", "king")
+    )
     assert (bank.cosines > bank.every).all()
     assert bank.in_between
     assert not ocean.in_between

@@ -26,14 +26,16 @@ def royal():
 
 def test_neighbours_are_ordered_by_their_cosine(royal):
     near = neighbours(royal, "king", count=3)
-    assert [one.word for one in near] == ["prince", "man", "queen"]
-    assert [one.cosine for one in near] == pytest.approx([0.9939, 0.7071, 0.5], abs=1e-4)
+    assert [neighbour.word for neighbour in near] == ["prince", "man", "queen"]
+    assert [neighbour.cosine for neighbour in near] == pytest.approx(
+        [0.9939, 0.7071, 0.5], abs=1e-4
+    )
 
 
 def test_a_vector_may_be_scaled_and_its_neighbours_stay(royal):
     scaled = WordVectors(royal.words, royal.table * 7, frozenset())
-    assert [one.word for one in neighbours(scaled, "king")] == [
-        one.word for one in neighbours(royal, "king")
+    assert [neighbour.word for neighbour in neighbours(scaled, "king")] == [
+        neighbour.word for neighbour in neighbours(royal, "king")
     ]
 
 
@@ -43,17 +45,17 @@ def test_king_minus_man_plus_woman_is_queen(royal):
 
 def test_a_vector_of_zeros_is_near_nothing(royal):
     assert cosine(royal, "nobody", "king") == 0
-    assert not np.isnan([one.cosine for one in neighbours(royal, "nobody")]).any()
+    assert not np.isnan([neighbour.cosine for neighbour in neighbours(royal, "nobody")]).any()
 
 
-def test_the_mean_lies_between(royal):
-    between = mean_direction(royal, ("man", "woman"))
-    assert between == pytest.approx(np.array([0, 0.5**0.5, 0.5**0.5]))
+def test_the_mean_is_the_normalised_sum(royal):
+    mean = mean_direction(royal, ("man", "woman"))
+    assert mean == pytest.approx(np.array([0, 0.5**0.5, 0.5**0.5]))
 
 
 def test_an_unknown_word_names_the_nearest(royal):
-    said = "the word 'kings' is not among the 6 known ones; did you mean 'king'"
-    with pytest.raises(UserError, match=said):
+    message = "the word 'kings' is not among the 6 known ones; did you mean 'king'"
+    with pytest.raises(UserError, match=message):
         neighbours(royal, "kings")
     with pytest.raises(UserError, match="the word 'xyz' is not among the 6 known ones$"):
         analogy(royal, "king", "xyz", "man")
@@ -90,7 +92,7 @@ def test_a_vector_file_alone_shows_its_most_frequent_words(tmp_path):
     assert result.answers[0].word == "queen"
     few = lesson("King", analogy="king man queen", vectors=str(path), most=4, count=2)
     assert few.vocabulary_size == 4
-    assert {one.word for one in few.near[0]} <= {"Delhi", "queen", "man"}
+    assert {neighbour.word for neighbour in few.near[0]} <= {"Delhi", "queen", "man"}
     with pytest.raises(UserError, match="the word 'woman' is not among the 4 known ones"):
         lesson("king", analogy="king man woman", vectors=str(path), most=4)
 
@@ -104,7 +106,7 @@ def test_vectors_are_learned_from_a_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({"analogy": "king man"}, "analogy: has 2 words; give three, as king man woman"),
         ({"count": 0}, "count is 0: give a whole number of at least 1"),
@@ -114,13 +116,13 @@ def test_vectors_are_learned_from_a_text(tmp_path):
         ({"vectors": "glove.txt", "most": 1}, "most is 1: give a whole number of at least 2"),
     ],
 )
-def test_a_wrong_argument_is_named_in_the_error(given, said):
-    with pytest.raises(UserError, match=said):
-        lesson(**given)
+def test_a_wrong_argument_is_named_in_the_error(arguments, message):
+    with pytest.raises(UserError, match=message):
+        lesson(**arguments)
 
 
 @pytest.mark.slow
-def test_nouns_of_the_primer_lie_near_nouns_of_their_kind():
+def test_neighbours_of_primer_nouns_are_of_their_domain():
     result = lesson(sentences=20_000)
     assert result.same_domain > 2 * result.same_domain_by_chance
     assert "similar words have similar vectors" in " ".join(result.text().split())
