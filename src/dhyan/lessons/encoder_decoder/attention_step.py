@@ -66,7 +66,7 @@ FORMULAS = {
 
 
 @dataclass(frozen=True)
-class AttentionStep(LessonResult, title="attention_step.title"):
+class AttentionStep(LessonResult):
     """Attention at step `step` of a translation: query, keys, scores, weights and context.
 
     `projected` (W s + b), `inner` (the tanh) and `energy` (v) are set for an additive score,
@@ -106,18 +106,12 @@ class AttentionStep(LessonResult, title="attention_step.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """From the query to the context."""
         same, after = self.max_difference <= CLOSE, self.attentional is not None
-        window = text("attention_step.times_window") if (self.visibility < 1).any() else ""
+        window = text("times_window") if (self.visibility < 1).any() else ""
         formula = (
             f"{FORMULAS[self.score_function].format(s=self.query_name)}, α = softmax(e){window}"
         )
         word = self.target[self.step - 1]
-        yield text.paragraph(
-            "attention_step.setup",
-            word=word,
-            after=after,
-            formula=formula,
-            same=same,
-        )
+        yield text.paragraph("setup", word=word, after=after, formula=formula, same=same)
         yield from self._query_blocks(text)
         yield from self._weight_blocks(text)
 
@@ -139,12 +133,12 @@ class AttentionStep(LessonResult, title="attention_step.title"):
         yield _column("e_j", self.scores, self.words)
         if (self.visibility < 1).any():
             visibility = self.visibility.unsqueeze(1)
-            yield heatmap(text("attention_step.window"), visibility, self.words)
+            yield heatmap(text("window"), visibility, self.words)
         yield heatmap(
             "α_j",
             torch.stack([self.weights, self.explain_weights], dim=1),
             self.words,
-            (text("attention_step.by_hand"), "dhyan.explain"),
+            (text("by_hand"), "dhyan.explain"),
             digits=3,
         )
         yield _first_numbers(text, f"c_{self.step}", self.context)
@@ -156,11 +150,7 @@ class AttentionStep(LessonResult, title="attention_step.title"):
 def _first_numbers(text: Text, title: str, numbers: Tensor, names: tuple[str, ...] = ()) -> Table:
     """The first numbers of a vector, or of each of several."""
     width = numbers.shape[-1]
-    note = (
-        text("attention_step.shown_of_width", few=PREVIEW_WIDTH, width=width)
-        if width > PREVIEW_WIDTH
-        else ""
-    )
+    note = text("shown_of_width", few=PREVIEW_WIDTH, width=width) if width > PREVIEW_WIDTH else ""
     return table(title + note, numbers[..., :PREVIEW_WIDTH], names)
 
 

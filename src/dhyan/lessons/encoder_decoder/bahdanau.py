@@ -113,7 +113,7 @@ CLOSE = 1e-12
 
 
 @dataclass(frozen=True)
-class Bahdanau(LessonResult, title="bahdanau.title"):
+class Bahdanau(LessonResult):
     """One step of additive attention, computed in four ways, and the weights of all steps.
 
     `rows` are [s; h_j]; `inner` is tanh(rows W + b). The scores are computed for all rows at once
@@ -155,7 +155,7 @@ class Bahdanau(LessonResult, title="bahdanau.title"):
         steps = [f"s_{step}" for step in range(len(self.decoder))]
         same = self.max_difference <= CLOSE
         yield text.paragraph(
-            "bahdanau.network",
+            "network",
             previous_step=self.step - 1,
             count=count,
             wide=wide,
@@ -173,10 +173,10 @@ class Bahdanau(LessonResult, title="bahdanau.title"):
         yield table("e", self.scores.unsqueeze(1), digits=3, operator="→")
         yield heatmap("α", self.weights.unsqueeze(1), digits=3)
         yield table(f"c_{self.step} = Σ_j α_j h_j", self.context, digits=3)
-        yield text.paragraph("bahdanau.split_projection", same=same)
+        yield text.paragraph("split_projection", same=same)
         yield table("W_s s + b", self.queries, steps)
         yield table("W_h h_j", self.keys, self.words)
-        yield heatmap(text("bahdanau.weights_by_step"), self.all_weights, steps, self.words)
+        yield heatmap(text("weights_by_step"), self.all_weights, steps, self.words)
 
 
 @lesson

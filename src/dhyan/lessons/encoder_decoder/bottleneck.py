@@ -74,7 +74,7 @@ class ModelScores:
 
 
 @dataclass(frozen=True)
-class Bottleneck(LessonResult, title="bottleneck.title"):
+class Bottleneck(LessonResult):
     """BLEU by the length of the source, as a comparison measured it."""
 
     report: str
@@ -101,16 +101,12 @@ class Bottleneck(LessonResult, title="bottleneck.title"):
             Curve(scores.name, scores.bleu, scores.lows, scores.highs, scores.style)
             for scores in self.model_scores
         )
-        yield text.paragraph("bottleneck.setup")
+        yield text.paragraph("setup")
         yield LineChart(
-            text("bottleneck.bleu_by_length"),
-            lines,
-            self.length_labels,
-            text("bottleneck.axis_words"),
-            "BLEU",
+            text("bleu_by_length"), lines, self.length_labels, text("axis_words"), "BLEU"
         )
         yield table(
-            text("bottleneck.retained_bleu"),
+            text("retained_bleu"),
             [(scores.short, scores.long, 100 * scores.retained) for scores in self.model_scores],
             names,
             (f"≤ {self.up_to}", f"> {self.over}", "%"),
@@ -121,13 +117,13 @@ class Bottleneck(LessonResult, title="bottleneck.title"):
     def _verdict(self, text: Text) -> str:
         """Whether the claim holds, and whether the sentences were long enough to test it."""
         if self.holds is None:
-            return text("bottleneck.models_missing")
+            return text("models_missing")
         without, attentive = (_span(self.retained(attends=side)) for side in (False, True))
-        shares = text("bottleneck.retained_shares", without=without, attentive=attentive)
-        claim = text("bottleneck.claim", claimed=CLAIMED, stable_percent=100 * STABLE)
+        shares = text("retained_shares", without=without, attentive=attentive)
+        claim = text("claim", claimed=CLAIMED, stable_percent=100 * STABLE)
         if self.over < CLAIMED:
-            return shares + text("bottleneck.sentences_too_short", claim=claim)
-        return shares + text("bottleneck.claim_verdict", claim=claim)
+            return shares + text("sentences_too_short", claim=claim)
+        return shares + text("claim_verdict", claim=claim)
 
 
 @lesson

@@ -27,7 +27,7 @@ ROUNDED = 0.005  # tolerance for the sum of a row of rounded weights
 
 
 @dataclass(frozen=True)
-class ContextVector(LessonResult, title="context_vector.title"):
+class ContextVector(LessonResult):
     """Encoder states, attention weights and contexts of every step, and the decoder's inputs.
 
     `without` are its inputs (y_{i-1}; s_{i-1}) when only the first state comes from the encoder,
@@ -56,7 +56,7 @@ class ContextVector(LessonResult, title="context_vector.title"):
         )
         narrow = ("y",) * vocabulary_size + ("s",) * width
         yield text.paragraph(
-            "context_vector.definition",
+            "definition",
             width=width,
             steps=steps,
             source_length=source_length,
@@ -65,12 +65,10 @@ class ContextVector(LessonResult, title="context_vector.title"):
         yield heatmap("α", self.weights, self.target, self.words, operator="·")
         yield table("h", self.states, self.words, operator="=")
         yield table("c", self.contexts, self.target)
-        yield text.paragraph("context_vector.decoder_inputs")
-        yield table(text("context_vector.without_context"), self.without, self.target, narrow)
-        yield table(
-            text("context_vector.with_context"), self.inputs, self.target, narrow + ("c",) * width
-        )
-        yield text.paragraph("context_vector.self_attention")
+        yield text.paragraph("decoder_inputs")
+        yield table(text("without_context"), self.without, self.target, narrow)
+        yield table(text("with_context"), self.inputs, self.target, narrow + ("c",) * width)
+        yield text.paragraph("self_attention")
         yield heatmap("softmax(h hᵀ)", self.self_weights, self.words, self.words, operator="→")
         yield table("softmax(h hᵀ) h", self.self_contexts, self.words)
 

@@ -27,7 +27,7 @@ SCORES = ("dot", "general", "concat")
 
 
 @dataclass(frozen=True)
-class Luong(LessonResult, title="luong.title"):
+class Luong(LessonResult):
     """One step of multiplicative attention: a row for each of the scores dot, general, concat.
 
     `mapped` are the W h_j of the general score, `joined` the [c; s] of each, `attentional` the s̃
@@ -55,20 +55,20 @@ class Luong(LessonResult, title="luong.title"):
         i, steps = self.step, [f"s_{step + 1}" for step in range(len(self.decoder))]
         wide, joint = self.combine.shape[1], self.combine.shape[0]
         yield text.paragraph(
-            "luong.scores",
+            "scores",
             i=i,
             general_parameters=self.general.numel(),
             network_parameters=sum(self.network.parameters()),
         )
         yield table(f"s_{i}", self.decoder[i - 1])
         yield table("h_j", self.states, self.words)
-        yield table(text("luong.general_keys"), self.mapped, self.words)
+        yield table(text("general_keys"), self.mapped, self.words)
         yield table("e", self.scores, SCORES, self.words, digits=3, operator="→")
         yield heatmap("α", self.weights, SCORES, self.words, digits=3)
-        yield text.paragraph("luong.attentional_state", i=i, wide=wide, joint=joint)
+        yield text.paragraph("attentional_state", i=i, wide=wide, joint=joint)
         yield table(f"[c_{i}; s_{i}]", self.joined, SCORES, operator="→")
         yield table(f"s̃_{i}", self.attentional, SCORES, digits=3)
-        yield heatmap(text("luong.dot_weights_by_step"), self.all_weights, steps, self.words)
+        yield heatmap(text("dot_weights_by_step"), self.all_weights, steps, self.words)
 
 
 @lesson

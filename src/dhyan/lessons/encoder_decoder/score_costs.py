@@ -49,7 +49,7 @@ Counts = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class ScoreCosts(LessonResult, title="score_costs.title"):
+class ScoreCosts(LessonResult):
     """Costs of each mechanism at every width.
 
     `seconds` are the median of all rounds, in which the mechanisms alternate, and `noise` is the
@@ -80,29 +80,25 @@ class ScoreCosts(LessonResult, title="score_costs.title"):
             self.parameters_counted,
             self.operations_counted,
         )
-        head = text("score_costs.setup", agree=agree)
+        head = text("setup", agree=agree)
         times = tuple(
             Curve(name, [1000 * second for second in self.seconds[name]]) for name in names
         )
         yield Paragraph(head)
         yield table(
-            text("score_costs.parameters_by_width"),
+            text("parameters_by_width"),
             [self.parameters_counted[name] for name in names],
             names,
             columns,
         )
         yield table(
-            text("score_costs.multiply_adds_by_width"),
+            text("multiply_adds_by_width"),
             [self.operations_counted[name] for name in names],
             names,
             columns,
         )
         yield LineChart(
-            text("score_costs.time_by_width"),
-            times,
-            columns,
-            text("score_costs.axis_width"),
-            text("score_costs.axis_milliseconds"),
+            text("time_by_width"), times, columns, text("axis_width"), text("axis_milliseconds")
         )
         yield Paragraph(self._verdict(text))
 
@@ -112,7 +108,7 @@ class ScoreCosts(LessonResult, title="score_costs.title"):
             f"{self.parameters_counted[name][-1]:,}" for name in ("dot", "general", "additive")
         )
         first = text(
-            "score_costs.parameters_at_widest",
+            "parameters_at_widest",
             widest=self.widths[-1],
             dot=dot,
             general=general,
@@ -122,14 +118,14 @@ class ScoreCosts(LessonResult, title="score_costs.title"):
             self._comparison(text, "dot", "additive"),
             self._comparison(text, "dot", "general"),
         ]
-        noise = text("score_costs.timing_noise", machine=self.machine.describe(text))
+        noise = text("timing_noise", machine=self.machine.describe(text))
         return " ".join([first, *comparisons, noise])
 
     def _comparison(self, text: Text, mechanism: str, other: str) -> str:
         """The widths at which a mechanism was faster than another by more than the noise."""
         times = self.faster(mechanism, other)
         span = f"{min(times):.1f}–{max(times):.1f}"
-        took = text("score_costs.time_ratio", other=other, span=span)
+        took = text("time_ratio", other=other, span=span)
         faster_widths = [
             w for w, ratio in zip(self.widths, times, strict=True) if ratio > self.noise
         ]
@@ -138,18 +134,16 @@ class ScoreCosts(LessonResult, title="score_costs.title"):
         ]
         widths = ", ".join(map(str, faster_widths))
         if len(faster_widths) == len(times):
-            comparison = text("score_costs.faster_at_every_width", mechanism=mechanism, other=other)
+            comparison = text("faster_at_every_width", mechanism=mechanism, other=other)
         elif faster_widths:
             comparison = text(
-                "score_costs.faster_at_some_widths", mechanism=mechanism, other=other, widths=widths
+                "faster_at_some_widths", mechanism=mechanism, other=other, widths=widths
             )
         elif slower_widths:
-            comparison = text("score_costs.not_faster", mechanism=mechanism, other=other)
+            comparison = text("not_faster", mechanism=mechanism, other=other)
         else:
-            comparison = text(
-                "score_costs.difference_within_noise", mechanism=mechanism, other=other
-            )
-        return text("score_costs.comparison", comparison=comparison, took=took)
+            comparison = text("difference_within_noise", mechanism=mechanism, other=other)
+        return text("comparison", comparison=comparison, took=took)
 
 
 @lesson

@@ -16,7 +16,7 @@ TEXTS = "mat cat mat / cat rat rat"
 
 
 @dataclass(frozen=True)
-class BagOfWords(LessonResult, title="bag_of_words.title"):
+class BagOfWords(LessonResult):
     """Each text as vectors, one number for every word of the vocabulary."""
 
     texts: tuple[tuple[str, ...], ...]
@@ -35,14 +35,12 @@ class BagOfWords(LessonResult, title="bag_of_words.title"):
             table(f"{name}: one-hot", vectors, words, vocabulary)
             for name, words, vectors in zip(rows, self.texts, self.one_hot, strict=True)
         )
-        yield text.paragraph("bag_of_words.definition")
+        yield text.paragraph("definition")
         yield from hot
-        yield table(text("bag_of_words.counts"), self.counts, rows, vocabulary)
-        yield table(text("bag_of_words.presence"), self.presence, rows, vocabulary)
-        yield text.paragraph("bag_of_words.tf_idf", n=n)
-        yield table(
-            text("bag_of_words.inverse_document_frequency"), self.rarity, (), vocabulary, digits=3
-        )
+        yield table(text("counts"), self.counts, rows, vocabulary)
+        yield table(text("presence"), self.presence, rows, vocabulary)
+        yield text.paragraph("tf_idf", n=n)
+        yield table(text("inverse_document_frequency"), self.rarity, (), vocabulary, digits=3)
         yield heatmap("TF-IDF", self.tf_idf, rows, vocabulary, digits=3)
 
 

@@ -105,12 +105,12 @@ def between_senses(
 def senses_verdict(measured: BetweenSenses, text: Text) -> str:
     """Verdict from the cosines; the position alone is not enough: a word far from both is half way."""
     if not measured.separated:
-        return text("static_vectors.no_two_groups")
+        return text("no_two_groups")
     (near, too), (far, away) = measured.cosines.tolist(), measured.cross.tolist()
-    numbers = text("static_vectors.cosine_comparison", near=near, far=far, too=too, away=away)
+    numbers = text("cosine_comparison", near=near, far=far, too=too, away=away)
     if measured.in_between:
-        return text("static_vectors.between_senses", numbers=numbers)
-    return text("static_vectors.not_between_senses", numbers=numbers)
+        return text("between_senses", numbers=numbers)
+    return text("not_between_senses", numbers=numbers)
 
 
 BY_HAND, BY_RULE, BY_READER = "hand", "rule", ""
@@ -213,11 +213,11 @@ class ToyWord:
         """The words of the sentence that are left out, if any are."""
         left = [word for word in words_in(self.sentence) if word not in self.around.words]
         words = ", ".join(dict.fromkeys(left))
-        return text("static_vectors.words_without_vectors", words=words) if left else ""
+        return text("words_without_vectors", words=words) if left else ""
 
 
 @dataclass(frozen=True)
-class StaticVectors(LessonResult, title="static_vectors.title"):
+class StaticVectors(LessonResult):
     """The toy word, and the same measurement with learned vectors.
 
     `chosen` is how the words of both senses were selected: by "hand", by "rule" (see
@@ -237,30 +237,26 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
 
     def _toy(self, text: Text) -> Iterator[Block]:
         toy = self.toy
-        aspects = (text("static_vectors.sense_taste"), text("static_vectors.sense_technology"))
+        aspects = (text("sense_taste"), text("sense_technology"))
         numbers = ", ".join(f"{value:.2f}" for value in toy.context)
-        average = (
-            text("static_vectors.same_direction")
-            if toy.cosine > 0.99
-            else text("static_vectors.other_direction")
-        )
+        average = text("same_direction") if toy.cosine > 0.99 else text("other_direction")
         toward = (
-            text("static_vectors.sense_technology")
+            text("sense_technology")
             if toy.context_share > toy.static_share
-            else text("static_vectors.sense_taste")
+            else text("sense_taste")
         )
         yield text.paragraph(
-            "static_vectors.static_vector",
+            "static_vector",
             word=toy.word,
             uses_count=len(toy.uses),
             average=average,
             cosine=toy.cosine,
         )
-        yield table(text("static_vectors.uses"), toy.uses, (), aspects, operator="→")
-        yield table(text("static_vectors.mean"), toy.mean, (), aspects)
-        yield table(text("static_vectors.static_vector_title"), toy.static, (toy.word,), aspects)
+        yield table(text("uses"), toy.uses, (), aspects, operator="→")
+        yield table(text("mean"), toy.mean, (), aspects)
+        yield table(text("static_vector_title"), toy.static, (toy.word,), aspects)
         yield text.paragraph(
-            "static_vectors.contextual_vector",
+            "contextual_vector",
             sentence=toy.sentence,
             numbers=numbers,
             toward=toward,
@@ -269,30 +265,24 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
             toy=toy.without(text),
         )
         yield heatmap(
-            text("static_vectors.weights"),
+            text("weights"),
             toy.around.weights[toy.around.words.index(toy.word)].unsqueeze(1),
             toy.around.words,
             operator="·",
         )
-        yield table(
-            text("static_vectors.context_words"), toy.around.embeddings, (), aspects, operator="→"
-        )
-        yield table(text("static_vectors.vector_in_context"), toy.context, (toy.word,), aspects)
+        yield table(text("context_words"), toy.around.embeddings, (), aspects, operator="→")
+        yield table(text("vector_in_context"), toy.context, (toy.word,), aspects)
 
     def _measured(self, text: Text) -> Iterator[Block]:
         measured = self.measured
         groups = (f"{measured.first[0]} …", f"{measured.second[0]} …")
-        origin = (
-            text("static_vectors.origin_file")
-            if self.source
-            else text("static_vectors.origin_primer")
-        )
-        names = (measured.word, *groups, text("static_vectors.all_words"))
+        origin = text("origin_file") if self.source else text("origin_primer")
+        names = (measured.word, *groups, text("all_words"))
         rows = torch.cat(
             (measured.cosines.unsqueeze(0), measured.groups, measured.every.unsqueeze(0))
         )
         yield text.paragraph(
-            "static_vectors.position_between_senses",
+            "position_between_senses",
             word=measured.word,
             origin=origin,
             first_count=len(measured.first),
@@ -302,9 +292,9 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
             position=measured.position,
         )
         yield Paragraph(self._choice(text))
-        yield table(text("static_vectors.cosine_with_group_mean"), rows, names, groups)
+        yield table(text("cosine_with_group_mean"), rows, names, groups)
         yield ScatterPlot(
-            text("static_vectors.cosine_axes", first_groups=groups[0], second_groups=groups[1]),
+            text("cosine_axes", first_groups=groups[0], second_groups=groups[1]),
             tuple(
                 Point(name, x, y, faint=index == 3, group=index)
                 for index, (name, (x, y)) in enumerate(zip(names, rows.tolist(), strict=True))
@@ -314,23 +304,23 @@ class StaticVectors(LessonResult, title="static_vectors.title"):
 
     def _choice(self, text: Text) -> str:
         """How the words of both senses were chosen, and the verdict."""
-        rule = text("static_vectors.selection_rule")
+        rule = text("selection_rule")
         verdict = senses_verdict(self.measured, text)
         if not self.chosen:
             return verdict
         if self.chosen == BY_RULE:
-            return text("static_vectors.chosen_by_rule", rule=rule, verdict=verdict)
+            return text("chosen_by_rule", rule=rule, verdict=verdict)
         if (ruled := self.ruled) is None:
-            return text("static_vectors.chosen_by_hand", verdict=verdict)
+            return text("chosen_by_hand", verdict=verdict)
         words = "; ".join(", ".join(group) for group in (ruled.first, ruled.second))
         near, every = (
             " / ".join(f"{cosine:.2f}" for cosine in cosines)
             for cosines in (ruled.cosines, ruled.every)
         )
-        none = text("static_vectors.groups_not_separated")
+        none = text("groups_not_separated")
         follows = senses_verdict(ruled, text) if ruled.separated else none
         return text(
-            "static_vectors.chosen_by_hand_and_by_rule",
+            "chosen_by_hand_and_by_rule",
             rule=rule,
             words=words,
             near=near,

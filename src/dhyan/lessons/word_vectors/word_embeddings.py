@@ -30,7 +30,7 @@ LONGEST = 14  # words of a sentence of the primer
 
 
 @dataclass(frozen=True)
-class WordEmbeddings(LessonResult, title="word_embeddings.title"):
+class WordEmbeddings(LessonResult):
     """Nearest neighbours, an analogy, and the share of nouns whose nearest noun has their domain."""
 
     source: str
@@ -49,36 +49,33 @@ class WordEmbeddings(LessonResult, title="word_embeddings.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """Neighbours and the analogy, then all cosines."""
         a, b, c = self.analogy
-        yield text.paragraph("word_embeddings.setup", origin=self._origin(text))
+        yield text.paragraph("setup", origin=self._origin(text))
         for word, neighbours in zip(self.words, self.near, strict=True):
             yield _neighbour_table(word, neighbours)
         yield _neighbour_table(f"{a} − {b} + {c}", self.answers)
         yield Paragraph(f"{self._domain_verdict(text)} {self._answer(text)}".strip())
         yield table(
-            text("word_embeddings.cosine_similarities"),
-            self.cosines,
-            self.compared_words,
-            self.compared_words,
+            text("cosine_similarities"), self.cosines, self.compared_words, self.compared_words
         )
 
     def _answer(self, text: Text) -> str:
         (a, b, c), (word, cosine) = self.analogy, self.answers[0]
-        return text("word_embeddings.analogy_answer", a=a, b=b, c=c, word=word, cosine=cosine)
+        return text("analogy_answer", a=a, b=b, c=c, word=word, cosine=cosine)
 
     def _origin(self, text: Text) -> str:
         if self.source:
-            return text("word_embeddings.origin_file")
-        return text("word_embeddings.origin_primer")
+            return text("origin_file")
+        return text("origin_primer")
 
     def _domain_verdict(self, text: Text) -> str:
         if not self.nouns:
             return ""
         verdict = (
-            text("word_embeddings.domains_cluster")
+            text("domains_cluster")
             if self.same_domain > 2 * self.same_domain_by_chance
-            else text("word_embeddings.domains_do_not_cluster")
+            else text("domains_do_not_cluster")
         )
-        return text("word_embeddings.same_domain_share", verdict=verdict)
+        return text("same_domain_share", verdict=verdict)
 
 
 @lesson
