@@ -8,7 +8,7 @@ import torch
 
 from dhyan.batch import Tokens
 from dhyan.config import DecodingOptions
-from dhyan.decoding import batch_search
+from dhyan.decoding import engine
 from dhyan.decoding.engine import engine as engine_module
 from dhyan.decoding.engine import engine_supports
 from dhyan.decoding.engine.engine import Engine, supports_model
@@ -16,6 +16,7 @@ from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.request import Request
 from dhyan.decoding.rules import forbid_tokens
 from dhyan.decoding.search import beam_search, greedy_search
+from dhyan.decoding.translator import Searcher
 from dhyan.run import load, train
 from dhyan.special_tokens import EOS
 from tests.insight.test_explain import translator_of
@@ -192,7 +193,7 @@ def test_the_engine_supports_greedy_search_and_one_beam(name):
 
 def test_the_engine_is_used_without_rules_and_constraints_only(monkeypatch):
     used = []
-    monkeypatch.setattr(batch_search, "engine_for", lambda model: used.append(model) or Engine)
+    monkeypatch.setattr(engine, "engine_for", lambda model: used.append(model) or Engine)
     translator = replace(translator_of(("transformer", "transformer")), fast=True)
     rule, request = forbid_tokens(5), Request((5, EOS), 0, 0, max_length=3)
     for changes, rules, constraint, model in (
@@ -204,7 +205,7 @@ def test_the_engine_is_used_without_rules_and_constraints_only(monkeypatch):
         ({}, [], {}, Ensemble([translator.model, translator.model])),
     ):
         options = DecodingOptions(beam=2, **changes)
-        searcher = batch_search.Searcher(
+        searcher = Searcher(
             model, options, rules, translator.target, translator.device, 4096, fast=True
         )
         list(searcher.search([replace(request, **constraint)]))

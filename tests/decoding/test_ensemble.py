@@ -10,9 +10,10 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.forced_decoding import force_decode
 from dhyan.decoding.search import StepModel
-from dhyan.decoding.translator import LengthLimits, join_translators
+from dhyan.decoding.translator import LengthLimits
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation
+from dhyan.run.load import join_translators
 from dhyan.text.tokenizer import Tokenizer
 from tests.insight.test_explain import ENGLISH, HINDI, translator_of
 from tests.laws.family import build

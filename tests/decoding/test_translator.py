@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dhyan.config import DecodingOptions, Recipe
-from dhyan.decoding.batch_search import coverage
+from dhyan.decoding.forced_decoding import coverage
 from dhyan.decoding.request import LengthLimits, Request, TooLong
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation

@@ -1,8 +1,8 @@
-"""Forced decoding: log-probabilities and attention weights of given translations, in one pass."""
+"""Forced decoding: log-probabilities and attention of given translations; the coverage penalty."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -10,9 +10,13 @@ from torch import Tensor, nn
 
 from dhyan.attention_maps import AttentionWeights, watch
 from dhyan.batch import Batch, Tokens
+from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.errors import UserError
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.special_tokens import BOS, EOS
+
+MIN_COVERAGE = 1e-6  # a source token without attention costs log of this, not −inf
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,34 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         model.train(training)
+
+
+def rank_by_coverage(
+    model: Seq2Seq | Ensemble,
+    source: Sequence[int],
+    hypotheses: Sequence[Hypothesis],
+    *,
+    weight: float,
+    device: torch.device,
+) -> list[Hypothesis]:
+    """The hypotheses of one sentence with `weight` · coverage added to their scores, best first.
+
+    It ranks finished hypotheses and does not steer the search; unfinished ones still come last.
+    """
+    targets = [
+        (BOS, *hypothesis.ids, *([EOS] if hypothesis.finished else [])) for hypothesis in hypotheses
+    ]
+    forced = force_decode(model, [source] * len(targets), targets, device)
+    rows = zip(hypotheses, targets, forced.source_attention(), strict=True)
+    ranked = [
+        replace(
+            hypothesis, score=hypothesis.score + weight * coverage(weights[: len(target) - 1, :-1])
+        )
+        for hypothesis, target, weights in rows
+    ]
+    return sorted(ranked, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))
+
+
+def coverage(weights: Float[Tensor, "T S"]) -> float:
+    """Σ_j log min(Σ_i a_ij, 1) (Wu et al., 2016): 0 when every source token has full attention."""
+    return float(weights.sum(dim=0).clamp(MIN_COVERAGE, 1).log().sum())

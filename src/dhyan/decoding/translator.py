@@ -1,22 +1,30 @@
-"""The translator: from sentences to translations by prepare, search and render."""
+"""The translator: prepare requests, search, render; and the search that options ask for."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Unpack
 
 import torch
 
+from dhyan.batch import Tokens
 from dhyan.config import DecodingChanges, DecodingOptions
-from dhyan.decoding.batch_search import Searcher
+from dhyan.data.permutation import derive_seed
+from dhyan.decoding import rules as search_rules
+from dhyan.decoding.beam import Beam, BeamState, Hypothesis
+from dhyan.decoding.constrained_beam import ConstrainedBeam, allow_required
+from dhyan.decoding.diverse_beam import DiverseBeam
 from dhyan.decoding.ensemble import Ensemble
+from dhyan.decoding.forced_decoding import evaluation_mode, rank_by_coverage
 from dhyan.decoding.render import EMPTY, join_sentences, render
 from dhyan.decoding.render import Translation as Translation
 from dhyan.decoding.request import LengthLimits as LengthLimits
-from dhyan.decoding.request import RequestBuilder
+from dhyan.decoding.request import Request, RequestBuilder
 from dhyan.decoding.request import TooLong as TooLong
 from dhyan.decoding.rules import Rule, forbid_terms
-from dhyan.errors import UnsupportedOption, UserError
+from dhyan.decoding.sampling import Sampler
+from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
+from dhyan.errors import UnsupportedOption
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import EOS
 from dhyan.text.placeholders import mask
@@ -180,45 +188,144 @@ class Translator:
         return [*self.source.encode(self.with_placeholders(sentence)[0]), EOS]
 
 
-def join_translators(translators: Sequence[Translator], *, names: Sequence[str] = ()) -> Translator:
-    """The first translator with the models of all; `names` are for errors.
+@dataclass(frozen=True)
+class Searcher:
+    """A model and the options of one call; searches requests batch by batch.
 
-    Vocabularies must be equal, since probabilities are averaged token by token.
+    `rules` hold for all sentences. With `fast` the engine searches where it supports the options.
     """
-    first, *others = translators
-    names = names or [f"model {number}" for number in range(1, len(translators) + 1)]
-    for other, name in zip(others, names[1:], strict=True):
-        if difference := _difference(first, other):
-            raise UserError(f"no ensemble of {names[0]} and {name}: {difference}")
-    models = [model for own in translators for model in (own.model, *own.other_models)]
-    targets = [own.limits.target for own in translators if own.limits.target is not None]
-    limits = LengthLimits(
-        source=min(own.limits.source for own in translators), target=min(targets, default=None)
-    )
-    return replace(first, limits=limits, model=models[0], other_models=tuple(models[1:]))
+
+    model: Seq2Seq | Ensemble
+    options: DecodingOptions
+    rules: Sequence[Rule]
+    target: Tokenizer
+    device: torch.device
+    tokens_per_batch: int
+    fast: bool = False
+
+    def search(
+        self, requests: Sequence[Request]
+    ) -> Iterator[list[tuple[Request, list[Hypothesis]]]]:
+        """The hypotheses of every request that is not empty, best first or as sampled."""
+        requests = [request for request in requests if request.ids]
+        engine = self._engine_model(requests)
+        for batch in [by_length(requests)] if engine else self._batches(requests):
+            hypotheses = self._engine_search(engine, batch) if engine else self._plain_search(batch)
+            if self.options.coverage_penalty:
+                hypotheses = self._ranked_by_coverage(batch, hypotheses)
+            yield list(zip(batch, hypotheses, strict=True))
+
+    def _engine_model(self, requests: Sequence[Request]) -> Seq2Seq | None:
+        """The model if the engine can search for it: without rules and constraints."""
+        constrained = any(request.prefix or request.required for request in requests)
+        ruled = self.rules or self.options.min_length or self.options.no_repeat_ngram
+        if not self.fast or constrained or ruled or isinstance(self.model, Ensemble):
+            return None
+        from dhyan.decoding.engine import (
+            engine_supports,  # imports kernels that a CPU has no use for
+        )
+
+        return self.model if engine_supports(self.model, self.options) else None
+
+    def _batches(self, requests: Sequence[Request]) -> Iterator[list[Request]]:
+        """Requests of similar length, to pad little; those with required phrases apart."""
+        batch: list[Request] = []
+        for request in by_length(requests):
+            size = (len(batch) + 1) * len(request.ids) * self.options.width
+            alike = not batch or bool(batch[0].required) == bool(request.required)
+            if batch and (size > self.tokens_per_batch or not alike):
+                yield batch
+                batch = []
+            batch.append(request)
+        if batch:
+            yield batch
+
+    def _engine_search(self, model: Seq2Seq, batch: Sequence[Request]) -> list[list[Hypothesis]]:
+        from dhyan.decoding.engine import engine_for
+
+        best_only = self.options.nbest == 1 and not self.options.coverage_penalty
+        return engine_for(model).translate(
+            [request.ids for request in batch],
+            beam=self.options.width,
+            max_lengths=[request.max_length for request in batch],
+            length_penalty=self.options.length_penalty,
+            nbest=1 if best_only else None,
+        )
+
+    def _plain_search(self, batch: Sequence[Request]) -> list[list[Hypothesis]]:
+        """Greedy search, sampling, or one of the beam searches."""
+        source = Tokens.pad([request.ids for request in batch]).to(self.device)
+        max_length = torch.tensor([request.max_length for request in batch]).to(self.device)
+        rules = self._all_rules(batch)
+        with evaluation_mode(self.model):
+            if self.options.width > 1:
+                return extend_until_done(
+                    self._start_beam(batch), self.model, source, max_length=max_length, rules=rules
+                )
+            runs = [
+                greedy_search(
+                    self.model,
+                    source,
+                    max_length=max_length,
+                    length_penalty=self.options.length_penalty,
+                    rules=rules,
+                    choose=choose,
+                )
+                for choose in self._token_choices(batch)
+            ]
+        return [list(hypotheses) for hypotheses in zip(*runs, strict=True)]
+
+    def _start_beam(self, batch: Sequence[Request]) -> BeamState:
+        """An empty beam: plain, constrained, or diverse groups of either."""
+        groups, required = self.options.beam_groups, [request.required for request in batch]
+        width, penalty = self.options.width // groups, self.options.length_penalty
+        plain = Beam.start(len(batch), width, penalty, self.device)
+        beam = ConstrainedBeam.start(plain, required) if any(required) else plain
+        return DiverseBeam((beam,) * groups, self.options.diversity_penalty) if groups > 1 else beam
+
+    def _all_rules(self, batch: Sequence[Request]) -> list[Rule]:
+        """The rules of the call, of the options and of the requests; prefixes come first."""
+        rules, required = list(self.rules), [request.required for request in batch]
+        if self.options.min_length:
+            rules.append(search_rules.min_length(self.options.min_length))
+        if self.options.no_repeat_ngram:
+            rule = search_rules.no_repeat_ngram(self.options.no_repeat_ngram)
+            rules.append(allow_required(required, rule) if any(required) else rule)
+        if any(required):
+            rules.append(search_rules.end_word_after(self.target, required))
+        prefixes = [request.prefix for request in batch]
+        if not any(prefixes):
+            return rules
+        later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
+        return [search_rules.force_prefix(prefixes), *later]
+
+    def _token_choices(self, batch: Sequence[Request]) -> Iterator[TokenChoice]:
+        """The best token; or for sampling one sampler for each of `nbest` translations."""
+        if not self.options.sample:
+            yield best_token
+            return
+        for draw in range(self.options.nbest):
+            yield Sampler(
+                temperature=self.options.temperature,
+                top_k=self.options.top_k,
+                top_p=self.options.top_p,
+                seed=derive_seed(self.options.seed, draw),
+                numbers=[request.number for request in batch],
+            )
+
+    def _ranked_by_coverage(
+        self, batch: Sequence[Request], hypotheses: Sequence[list[Hypothesis]]
+    ) -> list[list[Hypothesis]]:
+        """Every sentence's hypotheses with the coverage penalty in their scores."""
+        weight = self.options.coverage_penalty
+        return [
+            rank_by_coverage(self.model, request.ids, ranked, weight=weight, device=self.device)
+            if ranked
+            else ranked
+            for request, ranked in zip(batch, hypotheses, strict=True)
+        ]
 
 
-def _difference(first: Translator, other: Translator) -> str:
-    """Why two translators cannot be joined; empty if they can."""
-    if first.placeholders != other.placeholders:
-        kinds = [", ".join(own.placeholders) or "nothing" for own in (first, other)]
-        return f"one copies {kinds[0]}, the other {kinds[1]} (text.placeholders)"
-    sides = {"source": (first.source, other.source), "target": (first.target, other.target)}
-    for side, (one_tokenizer, other_tokenizer) in sides.items():
-        if how := _vocabulary_difference(one_tokenizer, other_tokenizer):
-            return f"their {side} vocabularies differ: {how}; train both with the same vocabularies"
-    return ""
-
-
-def _vocabulary_difference(first: Tokenizer, other: Tokenizer) -> str:
-    """How two vocabularies differ; empty if they do not."""
-    if first.to_json() == other.to_json():
-        return ""
-    pieces, other_pieces = list(first.piece_ids()), list(other.piece_ids())
-    sizes = f"{len(pieces):,} tokens and {len(other_pieces):,}"
-    for id, (piece, other_piece) in enumerate(zip(pieces, other_pieces, strict=False)):
-        if piece != other_piece:
-            return f"{sizes}, and id {id} is {piece!r} and {other_piece!r}"
-    if len(pieces) != len(other_pieces):
-        return sizes
-    return "they have the same tokens but split words differently"
+def by_length(requests: Sequence[Request]) -> list[Request]:
+    """Requests without required phrases first, the shortest first."""
+    return sorted(requests, key=lambda request: (bool(request.required), len(request.ids)))

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.checkpoint import tensors_from_bytes
 from dhyan.config import Recipe
-from dhyan.decoding.translator import LengthLimits, Translator, join_translators
+from dhyan.decoding.translator import LengthLimits, Translator
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, parse_saved_recipe, read_model
@@ -52,6 +52,50 @@ def build_ensemble(models: Sequence[CheckedModel], *, device: str = "auto") -> T
     torch_device = choose_device(device)
     translators = [build_translator(model, torch_device) for model in models]
     return join_translators(translators, names=[model.name for model in models])
+
+
+def join_translators(translators: Sequence[Translator], *, names: Sequence[str] = ()) -> Translator:
+    """The first translator with the models of all; `names` are for errors.
+
+    Vocabularies must be equal, since probabilities are averaged token by token.
+    """
+    first, *others = translators
+    names = names or [f"model {number}" for number in range(1, len(translators) + 1)]
+    for other, name in zip(others, names[1:], strict=True):
+        if difference := _difference(first, other):
+            raise UserError(f"no ensemble of {names[0]} and {name}: {difference}")
+    models = [model for own in translators for model in (own.model, *own.other_models)]
+    targets = [own.limits.target for own in translators if own.limits.target is not None]
+    limits = LengthLimits(
+        source=min(own.limits.source for own in translators), target=min(targets, default=None)
+    )
+    return replace(first, limits=limits, model=models[0], other_models=tuple(models[1:]))
+
+
+def _difference(first: Translator, other: Translator) -> str:
+    """Why two translators cannot be joined; empty if they can."""
+    if first.placeholders != other.placeholders:
+        kinds = [", ".join(own.placeholders) or "nothing" for own in (first, other)]
+        return f"one copies {kinds[0]}, the other {kinds[1]} (text.placeholders)"
+    sides = {"source": (first.source, other.source), "target": (first.target, other.target)}
+    for side, (one_tokenizer, other_tokenizer) in sides.items():
+        if how := _vocabulary_difference(one_tokenizer, other_tokenizer):
+            return f"their {side} vocabularies differ: {how}; train both with the same vocabularies"
+    return ""
+
+
+def _vocabulary_difference(first: Tokenizer, other: Tokenizer) -> str:
+    """How two vocabularies differ; empty if they do not."""
+    if first.to_json() == other.to_json():
+        return ""
+    pieces, other_pieces = list(first.piece_ids()), list(other.piece_ids())
+    sizes = f"{len(pieces):,} tokens and {len(other_pieces):,}"
+    for id, (piece, other_piece) in enumerate(zip(pieces, other_pieces, strict=False)):
+        if piece != other_piece:
+            return f"{sizes}, and id {id} is {piece!r} and {other_piece!r}"
+    if len(pieces) != len(other_pieces):
+        return sizes
+    return "they have the same tokens but split words differently"
 
 
 def choose_device(name: str) -> torch.device:
