@@ -90,7 +90,7 @@ def test_none_leaves_an_option_as_it_is():
 
 
 def test_every_option_but_the_source_length_can_be_changed():
-    options = settings_of(DecodingOptions)
+    options = dict(settings_of(DecodingOptions))
     del options["max_source_length"]
     types = {name: setting.type | None for name, setting in options.items()}
     assert get_type_hints(DecodingChanges) == types

@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from math import inf
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Any, Literal, get_args, get_origin
 
 from dhyan.errors import UserError
@@ -135,13 +136,19 @@ def redeclare(section: Any, name: str, **changes: Any) -> Any:
     return field(default=declaration.default, metadata={"setting": declaration})
 
 
-def settings_of(section: Any) -> dict[str, Setting]:
+def settings_of(section: Any) -> Mapping[str, Setting]:
     """The declared settings of a dataclass, or of an instance of one, by name."""
-    return {
+    return _settings_of_type(section if isinstance(section, type) else type(section))
+
+
+@cache
+def _settings_of_type(section: type[Any]) -> Mapping[str, Setting]:
+    declared = {
         f.name: replace(f.metadata["setting"], name=f.name, type=f.type)
         for f in fields(section)
         if "setting" in f.metadata
     }
+    return MappingProxyType(declared)
 
 
 def section_types(section: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,14 +1,16 @@
 """Listening addresses, bound sockets, and the limits of connections.
 
-Free of web libraries, so that a command line can read them.
+Imports no library at the top: every start of the command line reads the limits.
 """
 
-import ipaddress
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dhyan.errors import UserError
+
+if TYPE_CHECKING:
+    import socket
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
@@ -24,6 +26,8 @@ class ListenAddress:
     @property
     def is_loopback(self) -> bool:
         """Whether only programs of this machine can connect."""
+        import ipaddress
+
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -33,6 +37,8 @@ class ListenAddress:
 
     def allowed_hosts(self, port: int) -> frozenset[str]:
         """The exact values of `Host` that are answered."""
+        import ipaddress
+
         unspecified = ipaddress.ip_address(self.host).is_unspecified
         own = () if unspecified else (self._url_host,)
         with_port = [f"{name}:{port}" for name in (*LOOPBACK_NAMES, *own)]
@@ -60,8 +66,10 @@ class ConnectionLimits:
     max_connections: int = 4096
 
 
-def bind(address: ListenAddress, option: str = "--port") -> socket.socket:
+def bind(address: ListenAddress, option: str = "--port") -> "socket.socket":
     """A socket bound to the address; `option` is named in the error if the port is taken."""
+    import socket
+
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # TCP: no Nagle delay
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
