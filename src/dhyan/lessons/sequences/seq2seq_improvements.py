@@ -172,16 +172,8 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> Iterator[
     rows = [text("row_model_and_pairs", m=m, n=n) for m, n in settings]
     scores = [[by_setting[*setting, embedding] for embedding in EMBEDDINGS] for setting in settings]
     gains = [[_interval(score.gain) for score in row[1:]] for row in scores]
-    columns = (
-        text("embedding_learned"),
-        text("embedding_skip_gram"),
-        text("embedding_random"),
-    )
-    ends = (
-        text("column_gain"),
-        text("interval_low"),
-        text("interval_high"),
-    )
+    columns = (text("embedding_learned"), text("embedding_skip_gram"), text("embedding_random"))
+    ends = (text("column_gain"), text("interval_low"), text("interval_high"))
     seeds = len(starts[0].bleu)
     yield text.paragraph("embeddings_setup", seeds=seeds, several_seeds=seeds > 1)
     yield table("BLEU", [[score.mean for score in row] for row in scores], rows, columns, digits=1)
@@ -192,10 +184,7 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> Iterator[
 
 def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
     sentences = []
-    for embedding, name in (
-        ("skip-gram", text("name_skip_gram")),
-        ("random", text("name_random")),
-    ):
+    for embedding, name in (("skip-gram", text("name_skip_gram")), ("random", text("name_random"))):
         compared = [
             start for start in starts if start.embedding == embedding and start.gain is not None
         ]
@@ -256,11 +245,7 @@ class Seq2SeqImprovements(LessonResult):
         millions = [f"{count / 1e6:.1f}" for change in self.changes for count in change.parameters]
         sizes = "–".join(sorted({min(millions, key=float), max(millions, key=float)}, key=float))
         steps = f"{max(change.steps for change in self.changes):,}"
-        columns = (
-            text("column_without"),
-            text("column_with"),
-            text("column_gain"),
-        )
+        columns = (text("column_without"), text("column_with"), text("column_gain"))
         yield text.paragraph("setup", sizes=sizes, steps=steps)
         yield table(
             "BLEU",

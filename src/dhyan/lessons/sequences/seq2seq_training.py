@@ -224,11 +224,7 @@ class Seq2SeqTraining(LessonResult):
             text("average_loss"),
             [[update.before, update.alone, update.after]],
             (),
-            (
-                text("loss_before"),
-                text("loss_w_updated"),
-                text("loss_all_updated"),
-            ),
+            (text("loss_before"), text("loss_w_updated"), text("loss_all_updated")),
             digits=5,
         )
 

@@ -82,10 +82,7 @@ class VariableLength(LessonResult):
 
     def _padding(self, text: Text) -> Iterator[Block]:
         sizes = ", ".join(str(len(source.split())) for source, _ in self.pairs)
-        names = (
-            text("column_padded"),
-            text("column_padded_further", more=MORE),
-        )
+        names = (text("column_padded"), text("column_padded_further", more=MORE))
         yield text.paragraph("padding_difference", sizes=sizes, unit=UNIT)
         yield table(
             "max |Δ|",
@@ -111,11 +108,7 @@ class VariableLength(LessonResult):
                 f"{pair[0]} → {output}"
                 for pair, output in zip(self.pairs, self.outputs, strict=True)
             ],
-            (
-                text("column_source"),
-                text("column_reference"),
-                text("column_output"),
-            ),
+            (text("column_source"), text("column_reference"), text("column_output")),
         )
 
     def _long_outputs(self, text: Text) -> Iterator[Block]:

@@ -67,10 +67,7 @@ class TrainingWithoutMask(LessonResult, title="training_without_mask.title"):
             text("training_without_mask.loss_nats_word"),
             losses,
             (masked, free),
-            (
-                text("training_without_mask.training"),
-                text("training_without_mask.unseen_pairs"),
-            ),
+            (text("training_without_mask.training"), text("training_without_mask.unseen_pairs")),
             digits=3,
         )
         yield table(
