@@ -142,7 +142,7 @@ def test_the_figure_fits_a_page(lang):
         (lambda: summarization(keep=0), "keep is 0: give a whole number of at least 1"),
         (lambda: summarization(perspectives=["core"]), "perspectives: 1 given; give at least 2"),
         (lambda: summarization(perspectives=["core", "core"]), "give at least 2 different ones"),
-        (lambda: summarization(perspectives="core loss"), "perspectives: give words for each"),
+        (lambda: summarization(perspectives="core loss"), "perspectives is 'core loss': give"),
         (lambda: summarization(perspectives=["core", "—"]), "'—' has no words"),
         (
             lambda: summarization(perspectives={"a": "core", "b": "homes"}),
