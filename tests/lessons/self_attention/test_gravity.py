@@ -57,7 +57,7 @@ def test_scores_that_give_the_weights_are_reported():
 
 
 def test_only_the_notes_weights_are_attributed_to_their_drawing():
-    remark = "they come from a drawing"
+    remark = "chosen for the drawing"
     assert remark in flat(gravity())
     assert remark not in flat(gravity(scores=[1, 2]))
     assert remark not in flat(gravity(weights=[0.5, 0.5], scores=[10, 32]))
@@ -174,5 +174,5 @@ def test_the_snapshot_has_the_layers():
     assert result.word == "bank"
     assert result.by_layer.sentences >= 100
     assert result.provenance is not None
-    for lang, word in (("en", "from layer to layer"), ("hi", "परत-दर-परत")):
+    for lang, word in (("en", "by layer; the axes explain"), ("hi", "परत-दर-परत")):
         assert word in result.text(lang)

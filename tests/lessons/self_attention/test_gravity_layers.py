@@ -102,22 +102,27 @@ def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(measure
 @pytest.mark.parametrize(
     ("cues", "rest", "own", "phrase"),
     [
-        ((0.9, 0.8), (0.5, 0.5), 0.9, "more often than to the rest"),
-        ((0.9, 0.8), (0.9, 0.9), 0.9, "all draw together"),
+        ((0.9, 0.8), (0.5, 0.5), 0.9, "more often than to the other words"),
+        ((0.9, 0.8), (0.9, 0.9), 0.9, "all vectors move together"),
         (
             (0.9, 0.4),
             (0.9, 0.9),
             0.9,
-            "In layer 2 most words come no nearer to their cues",
+            "In layer 2 most words do not move nearer to the cues",
         ),
         (
             (0.9, 0.8),
             (0.9, 0.9),
             0.9,
-            "meaning: compared with its other state it is drawn to them.",
+            "does: compared with the other sense it moves towards its cues.",
         ),
-        ((0.9, 0.4), (0.9, 0.9), 0.9, "it is drawn to them only as compared with its other state."),
-        ((0.9, 0.8), (0.9, 0.9), 0.5, "even compared with its other state it is hardly drawn"),
+        (
+            (0.9, 0.4),
+            (0.9, 0.9),
+            0.9,
+            "it moves towards its cues only in comparison with the other sense.",
+        ),
+        ((0.9, 0.8), (0.9, 0.9), 0.5, "even compared with the other sense it hardly moves"),
     ],
 )
 def test_the_verdict_follows_from_the_shares(measured, cues, rest, own, phrase):
@@ -138,5 +143,5 @@ def test_an_encoder_without_self_attention_has_no_layer_distances(translator):
 def test_layer_distances_are_measured_on_request(translator):
     result = gravity(model=translator, sentences=20)
     assert result.by_layer.sentences == 20
-    assert "from layer to layer" in result.text()
-    assert "distance from 1 to 2" in gravity(model=translator).text()
+    assert "by layer; the axes explain" in result.text()
+    assert "distance between the sentences" in gravity(model=translator).text()

@@ -94,36 +94,40 @@ def test_the_snapshot_translates_break_a_leg_as_best_wishes():
 
 def test_the_snapshot_reports_what_contradicts_the_notes():
     text = flat_text(idioms())
-    assert "form scaled by √d, softmax(X Xᵀ/√d) X, learned" in text
-    assert "against it the claim holds" in text
-    assert "they gain for seen idioms, they lose for new idioms, a tie for new senses" in text
-    assert "Against the mean, which learns nothing in the mixer, learned" in text
-    assert "लाभ परिचित मुहावरों में है, घाटा नए मुहावरों में, नए अर्थों में बराबरी" in flat_text(idioms(), "hi")
+    assert "against parameter-free attention scaled by √d, softmax(X Xᵀ/√d) X" in text
+    assert "; the claim holds" in text
+    assert "a gain for seen idioms, a loss for new idioms, a tie for new senses" in text
+    assert "against the mean, which learns nothing" in text
+    assert "लाभ परिचित मुहावरों में है, गिरावट नए मुहावरों में, नए अर्थों में बराबरी" in flat_text(
+        idioms(), "hi"
+    )
 
 
 def test_the_verdict_on_the_mixers_follows_the_numbers():
     best, same, worse = (
         MixerScores("mean", 0, share, share, share, (share, share)) for share in (0.9, 0.89, 0.5)
     )
-    assert compare_mixers(best, worse, english).endswith("; against it the claim holds.")
+    assert compare_mixers(best, worse, english).endswith("; the claim holds.")
     text = compare_mixers(best, same, english)
     assert text.endswith("does not hold, a tie for seen idioms, new idioms, new senses.")
     text = compare_mixers(worse, best, english)
-    assert text.endswith("does not hold, they lose for seen idioms, new idioms, new senses.")
+    assert text.endswith("does not hold, a loss for seen idioms, new idioms, new senses.")
     text = compare_mixers(replace(best, new=0.4), worse, english)
-    assert text.endswith("they gain for seen idioms, new senses, they lose for new idioms.")
+    assert text.endswith("a gain for seen idioms, new senses, a loss for new idioms.")
 
 
 def test_failing_new_frames_are_reported():
     counts = IdiomCounts("break a leg", 4, 3, 2, 2)
     result = Idioms((IdiomTranslation("a", "b", "c", True, False),), (counts,), (counts,), (1, 2))
-    assert "5 of 6 sentences are understood, and 1 of 2 frames" in flat_text(result)
-    assert "So the frame counts" in flat_text(result)
-    assert "(meant: not understood)" in flat_text(result)
+    assert "5 of 6 sentences are translated with the right meaning; 1 of 2 templates" in flat_text(
+        result
+    )
+    assert "depends on the template" in flat_text(result)
+    assert "(idiomatic: incorrect)" in flat_text(result)
     most = replace(result, new_frame_counts=(IdiomCounts("break a leg", 10, 9, 10, 10),))
-    assert "hangs little on the frames of training, though not every" in flat_text(most)
-    assert "So the frame counts" not in flat_text(most)
-    assert "does not hang on the frames" in flat_text(replace(most, frames=(2, 2)))
+    assert "depends little on the training templates" in flat_text(most)
+    assert "depends on the template" not in flat_text(most)
+    assert "does not depend on the training templates" in flat_text(replace(most, frames=(2, 2)))
 
 
 def test_a_model_translates_every_frame_and_the_mixers_come_from_the_snapshot(monkeypatch):

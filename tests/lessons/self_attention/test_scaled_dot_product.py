@@ -95,29 +95,29 @@ def test_values_may_be_of_another_width_than_keys_but_queries_may_not():
 
 def test_the_verdict_on_gradients_and_accuracy_follows_the_figures():
     assert "so it vanishes; " in text_of(through=(0.005,))
-    assert "0.30 times as large as with √dk, so it is smaller, but" in text_of(through=(0.3,))
+    assert "0.30 times that with √dk, so it is smaller but" in text_of(through=(0.3,))
     assert "so it does not vanish; " in text_of(through=(5.0,))
     assert "so it explodes. " in text_of(most=300.0)
-    assert "so it jumps higher, without exploding. " in text_of(most=3.0)
+    assert "so it is larger but does not explode. " in text_of(most=3.0)
     assert "so it does not explode. " in text_of(most=1.5)
-    assert "50.0% without: √dk helps." in text_of(right=0.5)
-    assert "100.0% without: √dk harms." in text_of(right=1.0)
-    assert "89.0% without: √dk makes no clear difference." in text_of(right=0.89)
+    assert "50.0% without: scaling helps." in text_of(right=0.5)
+    assert "100.0% without: scaling harms." in text_of(right=1.0)
+    assert "89.0% without: scaling makes no clear difference." in text_of(right=0.89)
 
 
 def test_the_gradient_trend_is_reported():
-    assert "from one seed" in text_of()
-    assert "within the run it grows (0.1 → 0.3)" in text_of(through=(0.1, 0.3))
-    assert "within the run it falls (0.3 → 0.1)" in text_of(through=(0.3, 0.1))
+    assert "with one seed" in text_of()
+    assert "during training it grows (0.1 → 0.3)" in text_of(through=(0.1, 0.3))
+    assert "during training it falls (0.3 → 0.1)" in text_of(through=(0.3, 0.1))
 
 
 def test_narrow_runs_are_compared_with_wide_ones():
     text = text_of(right=0.3, small=0.33, both=0.45)
-    assert "gives 33.0%: worse than 64 with √dk, about as good as 64 without." in text
-    assert "reaches 45.0%: √dk helps there, and it is worse than 64 with √dk." in text
+    assert "gives 33.0%, worse than dk 64 with √dk and about as good as dk 64 without." in text
+    assert "gives 45.0%: scaling helps there, and it is worse than dk 64 with √dk." in text
     text = text_of(right=0.3, small=0.9, both=0.9)
-    assert "gives 90.0%: about as good as 64 with √dk, better than 64 without." in text
-    assert "√dk makes no clear difference there, and it is about as good as 64" in text
+    assert "gives 90.0%, about as good as dk 64 with √dk and better than dk 64 without." in text
+    assert "scaling makes no clear difference there, and it is about as good as dk 64" in text
 
 
 def test_every_width_is_trained_with_the_root_and_without():

@@ -108,7 +108,7 @@ def test_saturation_is_reported_only_where_it_remains_after_scaling():
         name: " ".join(self_attention_by_hand(example=name).text().split()) for name in EXAMPLES
     }
     assert [name for name, text in texts.items() if remark in text] == ["money_bank"]
-    assert "Even after √2 a weight is 1.000" in texts["money_bank"]
+    assert "Even after division by √2 a weight is 1.000" in texts["money_bank"]
     assert "√2 से भाग देने के बाद भी" in self_attention_by_hand(example="money_bank").text("hi")
     assert remark not in " ".join(money_bank(scale=False).text().split())
     assert not self_attention_by_hand("alone", embeddings=[[9, 9, 9, 9]]).saturated

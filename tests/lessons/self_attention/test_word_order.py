@@ -26,14 +26,14 @@ def test_the_same_order_makes_no_difference_with_positions_either():
     result = word_order(other="dog bites man")
     assert result.differences.max() < 1e-12
     text = " ".join(result.text().split())
-    assert "Both orders are the same, so nothing is shown here" in text
+    assert "Both orders are the same, so there is nothing to compare" in text
     assert "bag of words" not in text
 
 
 @pytest.mark.parametrize("sentence", ["dog", "dog dog"])
 def test_a_single_word_shows_nothing_of_order(sentence):
     text = " ".join(word_order(sentence).text().split())
-    assert "One word has no other order, so nothing is shown here" in text
+    assert "One word has no other order, so there is nothing to compare" in text
     assert "bag of words" not in text
     assert "थैला" not in word_order(sentence).text("hi")
 

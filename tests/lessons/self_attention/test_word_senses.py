@@ -125,7 +125,7 @@ def test_a_static_vector_gives_no_more_than_chance(probes):
 def test_even_an_untrained_encoder_mixes_its_sentence_in(probes):
     [word] = probes.words
     assert word.level(UNTRAINED).probe.interval[0] > word.level(WITH_POSITION).probe.share
-    assert "But an untrained encoder mixes in the sentence too" in flat_text(probes)
+    assert "An untrained encoder also mixes in the sentence" in flat_text(probes)
 
 
 def test_the_last_vectors_are_the_encoder_states(translator):
@@ -152,13 +152,13 @@ def test_the_snapshot_separates_bank_by_meaning():
     assert bank.word == "bank"
     assert bank.level(STATIC).probe.share == bank.chance
     assert bank.last.probe.interval[0] > bank.level(WITH_POSITION).probe.interval[1]
-    assert "what is gained is the context's" in flat_text(word_senses())
+    assert "the gain comes from the context" in flat_text(word_senses())
 
 
 def test_a_position_probe_below_chance_is_no_neutral_baseline(probes):
-    assert "Position falls below chance (bank 0.41" in flat_text(word_senses())
-    assert "So it is no neutral baseline; chance is." in flat_text(word_senses())
-    assert "तटस्थ आधार नहीं है" in flat_text(word_senses(), "hi")
+    assert "The position alone is below chance for bank 0.41" in flat_text(word_senses())
+    assert "The neutral baseline is therefore chance, not position." in flat_text(word_senses())
+    assert "तटस्थ आधार स्थिति नहीं, संयोग है" in flat_text(word_senses(), "hi")
     [word] = probes.words
     levels = tuple(
         replace(level, probe=ProbeResult(50, 100)) if level.name == WITH_POSITION else level
@@ -192,12 +192,12 @@ def test_the_verdict_follows_the_numbers(probes):
             words.append(replace(word, levels=levels))
         return flat_text(replace(probes, words=tuple(words)))
 
-    assert "teach a probe clearly more after" in with_few(1.0)
-    assert "teach a probe clearly less after" in with_few(0.3)
-    assert "lays the meanings of every word apart" in with_few(1.0, 1.0)
-    assert "lays most of them apart, not all" in with_few(1.0, 1.0, 0.3)
-    assert "clearly less in 1" in with_few(1.0, 1.0, 0.3)
-    assert "does not show in most words" in with_few(1.0, 0.3)
+    assert "the probe is significantly better after" in with_few(1.0)
+    assert "the probe is significantly worse after" in with_few(0.3)
+    assert "separates the senses of every word" in with_few(1.0, 1.0)
+    assert "separates the senses of most words, not of all" in with_few(1.0, 1.0, 0.3)
+    assert "significantly worse for 1" in with_few(1.0, 1.0, 0.3)
+    assert "For most words training does not separate the senses" in with_few(1.0, 0.3)
 
 
 @pytest.mark.parametrize(

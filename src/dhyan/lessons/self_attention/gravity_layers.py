@@ -195,7 +195,7 @@ class LayerDistances:
         x, y = self.paths[:, 0].mean(0).tolist()
         start_point = Point(word, x, y, group=len(self.senses))
         return ScatterPlot(
-            text("gravity.layer_layer_axes_explain", word=word, first=first, second=second),
+            text("gravity.layers_projection", word=word, first=first, second=second),
             (*word_points, *cue_points, start_point, *named),
             tuple(moves),
             groups=(*self.senses, text("gravity.embedding")),
@@ -205,33 +205,31 @@ class LayerDistances:
         """Shares of the sentences, a row for every layer."""
         rows = [text("gravity.layer", at=at) for at in range(1, len(self.own))]
         yield heatmap(
-            text("gravity.share_nearer_before"),
+            text("gravity.share_moved_nearer"),
             torch.stack([self.nearer, self.rest_nearer], dim=1),
             rows,
-            (text("gravity.cues"), text("gravity.rest")),
+            (text("gravity.column_cues"), text("gravity.column_other_words")),
         )
         yield heatmap(
-            text("gravity.nearer_other_state"),
+            text("gravity.nearer_than_other_sense"),
             self.own[1:].unsqueeze(1),
             (),
-            (text("gravity.cues"),),
+            (text("gravity.column_cues"),),
         )
 
     def _verdict(self, text: Text) -> str:
         """Whether the word moves to its cues, and whether more than to the rest."""
         cue_share, rest_share = (float(shares.min()) for shares in (self.nearer, self.rest_nearer))
         pair_share = float(self.own[-1])
-        verdict = text(
-            "gravity.sentences_them_translated_rightly", sentences=self.sentences, right=self.right
-        )
+        verdict = text("gravity.sentences_measured", sentences=self.sentences, right=self.right)
         if cue_share <= 0.5:
             verdict += self._not_nearer(text)
         elif rest_share >= cue_share:
-            verdict += text("gravity.most_layer_brings_word")
+            verdict += text("gravity.nearer_to_everything")
         else:
-            verdict += text("gravity.most_layer_brings_word_nearer")
+            verdict += text("gravity.nearer_to_cues")
         return verdict + text(
-            "gravity.pairs_chance_gives_half",
+            "gravity.opposite_sense_pairs",
             own=pair_share,
             pairs=self.pairs,
             pull=text(_pull_key(pair_share, cue_share)),
@@ -240,9 +238,7 @@ class LayerDistances:
     def _not_nearer(self, text: Text) -> str:
         """The layers in which most words come no nearer to their cues."""
         layers = [(at, float(share)) for at, share in enumerate(self.nearer, 1) if share <= 0.5]
-        return "".join(
-            text("gravity.layer_most_words_come", at=at, share=share) for at, share in layers
-        )
+        return "".join(text("gravity.layer_not_nearer", at=at, share=share) for at, share in layers)
 
 
 def measure_layers(
@@ -324,5 +320,5 @@ def _principal_coordinates(
 def _pull_key(pair_share: float, cue_share: float) -> str:
     """The catalogue key of the verdict on a share of pairs."""
     if pair_share <= MOST:
-        return "gravity.hardly_drawn"
-    return "gravity.drawn_by_comparison" if cue_share <= 0.5 else "gravity.drawn"
+        return "gravity.not_pulled"
+    return "gravity.pulled_by_comparison" if cue_share <= 0.5 else "gravity.pulled_to_cues"

@@ -241,7 +241,7 @@ class MixerComparison:
         accuracies = [
             [100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder
         ]
-        yield text.paragraph("idioms.learned_q_k_v")
+        yield text.paragraph("idioms.mixer_setup")
         yield heatmap(
             "",
             shares,
@@ -250,10 +250,10 @@ class MixerComparison:
             digits=3,
         )
         yield table(
-            text("idioms.understood_3"),
+            text("idioms.accuracy_percent"),
             accuracies,
             [model_scores.name for model_scores in self.ladder],
-            (text("idioms.idioms"), text("idioms.senses")),
+            (text("idioms.column_idioms"), text("idioms.column_senses")),
             digits=1,
         )
         yield Paragraph(self.verdict(text))
@@ -266,10 +266,10 @@ class MixerComparison:
         least = min(model_scores.idiom for model_scores in self.ladder)
         return " ".join(
             (
-                text("idioms.notes_say_attention_without"),
+                text("idioms.claim"),
                 *(compare_mixers(learned, by_name[name], text) for name in (RAW, COSINE, MEAN)),
-                text("idioms.new_idioms_five_seeds", low=low, high=high),
-                text("idioms.whole_transformers_decoder_looks", least=least),
+                text("idioms.seed_range", low=low, high=high),
+                text("idioms.decoder_attends_too", least=least),
             )
         )
 
@@ -277,9 +277,9 @@ class MixerComparison:
 def compare_mixers(learned: MixerScores, other: MixerScores, text: Text) -> str:
     """Where learned queries, keys and values beat another mixer, and where they lose."""
     tests = (
-        (text("idioms.seen_idioms_2"), learned.seen - other.seen),
-        (text("idioms.new_idioms_2"), learned.new - other.new),
-        (text("idioms.new_senses_2"), learned.senses - other.senses),
+        (text("idioms.in_seen_idioms"), learned.seen - other.seen),
+        (text("idioms.in_new_idioms"), learned.new - other.new),
+        (text("idioms.in_new_senses"), learned.senses - other.senses),
     )
     at = text("idioms.in_suffix")
     gains = ", ".join(f"{test}{at} {100 * gain:+.1f}" for test, gain in tests).replace("-", "−")
@@ -288,17 +288,17 @@ def compare_mixers(learned: MixerScores, other: MixerScores, text: Text) -> str:
         for sign in (1, -1, 0)
     )
     if not (losing or tied):
-        verdict = text("idioms.against_claim_holds")
+        verdict = text("idioms.claim_holds")
     elif not gaining:
-        verdict = text("idioms.against_claim_hold")
+        verdict = text("idioms.claim_does_not_hold")
     else:
-        verdict = text("idioms.gain", gaining=gaining)
+        verdict = text("idioms.gains_for", gaining=gaining)
     if losing:
-        verdict += text("idioms.lose", losing=losing)
+        verdict += text("idioms.loses_for", losing=losing)
     if tied:
-        verdict += text("idioms.tie", tied=tied)
+        verdict += text("idioms.ties_for", tied=tied)
     return text(
-        "idioms.against_learned_q_k",
+        "idioms.mixer_comparison",
         name=text(f"idioms.form_{MIXER_KEYS[other.name]}"),
         gains=gains,
         verdict=verdict,
@@ -370,7 +370,7 @@ class Idioms(LessonResult, title="idioms.title"):
         correct, total = _sums(self.primer_counts)
         low, high = wilson(correct, total)
         return text(
-            "idioms.primer_test_sentences_understood",
+            "idioms.test_accuracy",
             correct=correct,
             total=total,
             share=correct / total,
@@ -393,20 +393,20 @@ class Idioms(LessonResult, title="idioms.title"):
         correct, total = _sums(self.new_frame_counts)
         solved_frames, frames = self.frames
         verdict = text(
-            "idioms.frames_training_never_shows",
+            "idioms.new_templates_accuracy",
             correct=correct,
             total=total,
             solved_frames=solved_frames,
             frames=frames,
         )
         if correct < ENOUGH * total:
-            verdict += text("idioms.frame_counts_idiom_alone")
+            verdict += text("idioms.depends_on_templates")
         elif solved_frames < frames:
-            verdict += text("idioms.hangs_little_frames_training")
+            verdict += text("idioms.depends_little_on_templates")
         else:
-            verdict += text("idioms.hang_frames_training")
+            verdict += text("idioms.independent_of_templates")
         yield Paragraph(verdict)
-        yield _table(text("idioms.new_frames"), self.new_frame_counts, text)
+        yield _table(text("idioms.new_templates"), self.new_frame_counts, text)
 
 
 @lesson
@@ -537,10 +537,10 @@ def _describe(example: IdiomTranslation, text: Text) -> str:
     """A sentence with its translation, its verdict and its word-by-word translation."""
     description = f"“{example.sentence}” → {example.translation}"
     if example.idiomatic is not None:
-        reading = text("idioms.meant") if example.idiomatic else text("idioms.literal")
-        verdict = text("idioms.understood") if example.correct else text("idioms.understood_2")
+        reading = text("idioms.idiomatic") if example.idiomatic else text("idioms.literal")
+        verdict = text("idioms.correct") if example.correct else text("idioms.incorrect")
         description += f" ({reading}: {verdict})"
-    return description + text("idioms.word_word", word_by_word=example.word_by_word)
+    return description + text("idioms.word_by_word", word_by_word=example.word_by_word)
 
 
 def _sums(counts: Sequence[IdiomCounts]) -> tuple[int, int]:
@@ -550,8 +550,8 @@ def _sums(counts: Sequence[IdiomCounts]) -> tuple[int, int]:
 
 def _table(title: str, counts: Sequence[IdiomCounts], text: Text) -> Table:
     """Correct and total, idiomatic and literal, for every idiom."""
-    of = text("idioms.of")
-    columns = (text("idioms.meant"), of, text("idioms.literal"), of)
+    of = text("idioms.column_total")
+    columns = (text("idioms.idiomatic"), of, text("idioms.literal"), of)
     rows = [
         (entry.idiomatic_correct, entry.idiomatic, entry.literal_correct, entry.literal)
         for entry in counts

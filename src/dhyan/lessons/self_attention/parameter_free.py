@@ -45,27 +45,27 @@ class ParameterFree(LessonResult, title="parameter_free.title"):
         """The dot products, the softmax, then the times."""
         names = self.words
         micro = [[1e6 * seconds for seconds in row] for row in (self.parallel, self.sequential)]
-        methods = (text("parameter_free.go"), text("parameter_free.one_by_one"))
-        columns = [text("parameter_free.words", n=n) for n in self.lengths]
-        yield text.paragraph("parameter_free.much_word_goes_another")
+        methods = (text("parameter_free.in_parallel"), text("parameter_free.word_by_word"))
+        columns = [text("parameter_free.word_count", n=n) for n in self.lengths]
+        yield text.paragraph("parameter_free.raw_scores")
         yield table("X", self.vectors, names)
         yield table("X Xᵀ", self.scores, names, names, operator="→")
         yield table("(X Xᵀ) X", self.without_softmax, names, digits=3)
-        yield text.paragraph("parameter_free.softmax_makes_row_sum")
+        yield text.paragraph("parameter_free.softmax_weights")
         yield heatmap("softmax(X Xᵀ)", self.weights, names, names, digits=3, operator="→")
         yield table("softmax(X Xᵀ) X", self.outputs, names, digits=3)
-        yield text.paragraph("parameter_free.time_more_words")
+        yield text.paragraph("parameter_free.time_by_length")
         yield table(text("parameter_free.microseconds"), micro, methods, columns, digits=0)
         yield Paragraph(self._timed(text))
 
     def _timed(self, text: Text) -> str:
         count, ratio = self.lengths[-1], self.sequential[-1] / self.parallel[-1]
         most = max(self.differences)
-        same = text("parameter_free.both_ways_give_same", most=most)
+        same = text("parameter_free.same_result", most=most)
         if ratio > 1:
-            pace = text("parameter_free.words_go_times_fast", count=count, ratio=ratio)
+            pace = text("parameter_free.parallel_faster", count=count, ratio=ratio)
         else:
-            pace = text("parameter_free.words_go_faster", count=count, ratio=ratio)
+            pace = text("parameter_free.parallel_not_faster", count=count, ratio=ratio)
         return f"{same} {pace}"
 
 

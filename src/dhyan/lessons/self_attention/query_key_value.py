@@ -140,14 +140,14 @@ class QueryKeyValue(LessonResult, title="query_key_value.title"):
         key, last = self.query, float(self.answers[-1])
         sharp = [f"{level:g}" for level in self.sharpness]
         yield text.paragraph(
-            "query_key_value.dictionary_gives_value_key",
+            "query_key_value.soft_lookup",
             key=key,
             value=self._exact_value(),
             last=last,
             sharpest=sharp[-1],
         )
         yield heatmap(
-            text("query_key_value.weights_sharpness"),
+            text("query_key_value.weights_by_scale"),
             self.weights,
             sharp,
             self.keys,
@@ -158,7 +158,7 @@ class QueryKeyValue(LessonResult, title="query_key_value.title"):
         yield Paragraph(self._describe_directions(text))
         yield table(text("query_key_value.vectors"), self.transformed, VECTOR_NAMES, operator="→")
         yield table(text("query_key_value.length"), self.lengths.unsqueeze(1))
-        yield table(text("query_key_value.degrees_x"), self.degrees.unsqueeze(1))
+        yield table(text("query_key_value.degrees_from_x"), self.degrees.unsqueeze(1))
         yield from self._learned(text)
 
     def _learned(self, text: Text) -> Iterator[Block]:
@@ -167,7 +167,7 @@ class QueryKeyValue(LessonResult, title="query_key_value.title"):
         names = [run.projections for run in self.retrieval]
         right = [[100 * run.share] for run in self.retrieval]
         yield Paragraph(self._separated(text))
-        yield table(text("query_key_value.right"), right, names, digits=1)
+        yield table(text("query_key_value.accuracy_percent"), right, names, digits=1)
         yield table(text("query_key_value.loss"), [[run.loss] for run in self.retrieval], digits=3)
 
     def _exact_value(self) -> float:
@@ -179,23 +179,23 @@ class QueryKeyValue(LessonResult, title="query_key_value.title"):
         ]
         if turning:
             names = ", ".join(turning)
-            return text("query_key_value.vector_become_three_number", names=names)
-        return text("query_key_value.vector_become_three_none")
+            return text("query_key_value.projections", names=names)
+        return text("query_key_value.projections_keep_direction")
 
     def _separated(self, text: Text) -> str:
         *shared, three = self.retrieval
         best = max(shared, key=lambda run: run.share)
         comparison = text(
-            "query_key_value.separation_matter_way_learns",
+            "query_key_value.separate_projections",
             parameters=three.parameters,
             share=three.share,
             best_parameters=best.parameters,
             best_share=best.share,
         )
         if three.share > best.share + 0.02:
-            why = text("query_key_value.scores_symmetric_before_after")
+            why = text("query_key_value.symmetric_scores")
         else:
-            why = text("query_key_value.show")
+            why = text("query_key_value.no_difference")
         return comparison + why
 
 

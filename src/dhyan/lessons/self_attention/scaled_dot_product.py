@@ -285,18 +285,18 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         names = [f"({', '.join(f'{score:g}' for score in pair)})" for pair in self.pairs.tolist()]
         yield Paragraph(self._spreads(text))
         yield self._variances(text)
-        yield heatmap(text("scaled_dot_product.softmax_pair"), self.softmaxed, names, digits=4)
+        yield heatmap(text("scaled_dot_product.softmax_of_pair"), self.softmaxed, names, digits=4)
         yield Paragraph(self._divided(text))
         yield from self._training(text)
 
     def _variances(self, text: Text) -> LineChart:
         raw, scaled = self.spread.variances.tolist()
         return LineChart(
-            text("scaled_dot_product.variance_scores_width"),
+            text("scaled_dot_product.variance_by_width"),
             (Curve("q·k", raw), Curve("q·k/√dk", scaled)),
             tuple(map(str, self.spread.widths)),
             "dk",
-            text("scaled_dot_product.variance"),
+            text("scaled_dot_product.axis_variance"),
         )
 
     def _spreads(self, text: Text) -> str:
@@ -305,12 +305,12 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         widest, (raw, scaled) = self.spread.widths[-1], self.spread.largest[:, -1].tolist()
         steep, mild = self.spread.slopes[:, -1].tolist()
         linear = (
-            text("scaled_dot_product.grows_linearly_dk")
+            text("scaled_dot_product.linear_in_dk")
             if low > 0.8 and high < 1.25
-            else text("scaled_dot_product.linear_dk")
+            else text("scaled_dot_product.not_linear_in_dk")
         )
         return text(
-            "scaled_dot_product.var_q_k_dk",
+            "scaled_dot_product.variance_and_saturation",
             low=low,
             high=high,
             linear=linear,
@@ -327,7 +327,7 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         first, last = (f"{float(self.numbers[at]):g}" for at in (0, -1))
         by, (count, key, value) = f"{self.divide_by:g}", self.free_values
         return text(
-            "scaled_dot_product.var_ax_var_x",
+            "scaled_dot_product.variance_rule",
             first=first,
             last=last,
             by=by,
@@ -342,23 +342,26 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
             return
         names = [f"dk {run.key_width}{', √dk' if run.scaled else ''}" for run in runs]
         steps = tuple(map(str, runs[0].steps))
-        step = text("scaled_dot_product.step")
+        step = text("scaled_dot_product.axis_step")
         charts = {
             "losses": (
                 text("scaled_dot_product.training_loss"),
                 text("scaled_dot_product.nats_per_word"),
             ),
             "through": (
-                text("scaled_dot_product.gradient_through_softmax"),
-                text("scaled_dot_product.norm_scores"),
+                text("scaled_dot_product.score_gradient"),
+                text("scaled_dot_product.axis_score_gradient_norm"),
             ),
-            "weights": (text("scaled_dot_product.gradient_w_q_w"), text("scaled_dot_product.norm")),
+            "weights": (
+                text("scaled_dot_product.projection_gradient"),
+                text("scaled_dot_product.axis_norm"),
+            ),
         }
         columns = {
-            text("scaled_dot_product.unseen_words"): [100 * run.right for run in runs],
+            text("scaled_dot_product.unseen_accuracy"): [100 * run.right for run in runs],
             text("scaled_dot_product.loss"): [run.loss for run in runs],
-            text("scaled_dot_product.top_weight"): [run.largest[-1] for run in runs],
-            text("scaled_dot_product.high_gradient"): [run.most for run in runs],
+            text("scaled_dot_product.largest_weight"): [run.largest[-1] for run in runs],
+            text("scaled_dot_product.gradient_95th_percentile"): [run.most for run in runs],
         }
         yield Paragraph(self._claims(text))
         for which, (title, up) in charts.items():
@@ -376,26 +379,26 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         late, most = unscaled.late / scaled_run.late, unscaled.most / scaled_run.most
         vanishing = _verdict(
             1 / late,
-            text("scaled_dot_product.vanishes"),
-            text("scaled_dot_product.smaller_but_vanish"),
-            text("scaled_dot_product.vanish"),
+            text("scaled_dot_product.gradient_vanishes"),
+            text("scaled_dot_product.gradient_smaller"),
+            text("scaled_dot_product.gradient_does_not_vanish"),
         )
         begin, end = unscaled.through[0], unscaled.through[-1]
         trend = (
-            text("scaled_dot_product.grows")
+            text("scaled_dot_product.trend_grows")
             if end > begin
-            else text("scaled_dot_product.falls")
+            else text("scaled_dot_product.trend_falls")
             if end < begin
-            else text("scaled_dot_product.stays")
+            else text("scaled_dot_product.trend_stays")
         )
         exploding = _verdict(
             most,
-            text("scaled_dot_product.explodes"),
-            text("scaled_dot_product.jumps_higher_without_exploding"),
-            text("scaled_dot_product.explode"),
+            text("scaled_dot_product.gradient_explodes"),
+            text("scaled_dot_product.gradient_larger"),
+            text("scaled_dot_product.gradient_does_not_explode"),
         )
         return text(
-            "scaled_dot_product.transformer_head_dk_learns",
+            "scaled_dot_product.training_comparison",
             key_width=scaled_run.key_width,
             late=late,
             vanishing=vanishing,
@@ -414,9 +417,9 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         helps, helps_narrow = (
             _compared(
                 gain,
-                text("scaled_dot_product.dk_helps"),
-                text("scaled_dot_product.dk_harms"),
-                text("scaled_dot_product.dk_makes_clear_difference"),
+                text("scaled_dot_product.scaling_helps"),
+                text("scaled_dot_product.scaling_harms"),
+                text("scaled_dot_product.scaling_makes_no_difference"),
             )
             for gain in (
                 scaled_run.right - unscaled.right,
@@ -426,9 +429,9 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         against_scaled, against_unscaled, narrow_against_scaled = (
             _compared(
                 gain,
-                text("scaled_dot_product.better"),
-                text("scaled_dot_product.worse"),
-                text("scaled_dot_product.about_good"),
+                text("scaled_dot_product.better_than"),
+                text("scaled_dot_product.worse_than"),
+                text("scaled_dot_product.equal_to"),
             )
             for gain in (
                 narrow_unscaled.right - scaled_run.right,
@@ -437,7 +440,7 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
             )
         )
         return text(
-            "scaled_dot_product.unseen_words_dk_gets",
+            "scaled_dot_product.width_comparison",
             wide=wide,
             right=scaled_run.right,
             unscaled_right=unscaled.right,

@@ -60,7 +60,7 @@ class SelfAttentionByHand(LessonResult, title="self_attention_by_hand.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """The matrices in the order of computation."""
         names, width = self.words, self.queries.shape[1]
-        yield text.paragraph("self_attention_by_hand.word_vector_x_asks")
+        yield text.paragraph("self_attention_by_hand.definition")
         yield table("X", self.embeddings, names)
         yield table("Q = X W_q", self.queries, names)
         yield table("K = X W_k", self.keys, names)
@@ -80,7 +80,7 @@ class SelfAttentionByHand(LessonResult, title="self_attention_by_hand.title"):
 
     def _saturated(self, text: Text) -> str:
         width = self.queries.shape[1]
-        return text("self_attention_by_hand.even_after_weight_three", width=width)
+        return text("self_attention_by_hand.saturated_softmax", width=width)
 
 
 @lesson

@@ -52,27 +52,27 @@ class SelfVsCrossAttention(LessonResult, title="self_vs_cross_attention.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """Every step twice, side by side."""
-        yield text.paragraph("self_vs_cross_attention.attention_three_steps_align")
+        yield text.paragraph("self_vs_cross_attention.setup")
         yield table(
-            text("self_vs_cross_attention.s_states_ask"),
+            text("self_vs_cross_attention.queries"),
             self.target_states,
             self.cross_attention.query_words,
         )
         yield table(
-            text("self_vs_cross_attention.h_states_answer"),
+            text("self_vs_cross_attention.keys_and_values"),
             self.states,
             self.cross_attention.key_words,
         )
-        yield from self._step(text, text("self_vs_cross_attention.align_s_i_h"), "scores")
-        yield from self._step(text, text("self_vs_cross_attention.softmax_ij_row_sums"), "weights")
-        yield from self._step(text, text("self_vs_cross_attention.weighted_sum_ij_h"), "contexts")
+        yield from self._step(text, text("self_vs_cross_attention.step_scores"), "scores")
+        yield from self._step(text, text("self_vs_cross_attention.step_softmax"), "weights")
+        yield from self._step(text, text("self_vs_cross_attention.step_weighted_sum"), "contexts")
         yield Paragraph(f"{self._describe_cross(text)} {self._describe_self(text)}")
 
     def _step(self, text: Text, name: str, which: str) -> Iterator[Block]:
         """A step across, and the same within."""
         draw = heatmap if which == "weights" else table
-        cross_title = text("self_vs_cross_attention.across")
-        self_title = text("self_vs_cross_attention.within")
+        cross_title = text("self_vs_cross_attention.cross_attention")
+        self_title = text("self_vs_cross_attention.self_attention")
         yield Paragraph(name)
         for steps, title in (
             (self.cross_attention, cross_title),
@@ -93,7 +93,7 @@ class SelfVsCrossAttention(LessonResult, title="self_vs_cross_attention.title"):
             strict=True,
         )
         alignments = ", ".join(f"{query_word} → {key_word}" for query_word, key_word in pairs)
-        return text("self_vs_cross_attention.across_word_looks_most", alignments=alignments)
+        return text("self_vs_cross_attention.cross_alignments", alignments=alignments)
 
     def _describe_self(self, text: Text) -> str:
         own = sum(
@@ -101,7 +101,7 @@ class SelfVsCrossAttention(LessonResult, title="self_vs_cross_attention.title"):
         )
         count = len(self.self_attention.query_words)
         return text(
-            "self_vs_cross_attention.within_words_look_most",
+            "self_vs_cross_attention.self_alignments",
             own=own,
             count=count,
             single_own=own == 1,

@@ -348,7 +348,7 @@ def _nearest(
 SENTENCE = "The boy did not help the king."
 STEPS = 400
 FACTS = ("sentiment", "tense", "gender")
-SENTIMENTS = ("ill", "neither", "well")
+SENTIMENTS = ("negative", "neutral", "positive")
 CLEAR = 0.1  # smallest difference of two CKA values that counts
 
 
@@ -381,7 +381,7 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
         names = [text(f"task_specific_vectors.task_{view.task}") for view in self.views]
         yield Paragraph(self._trained(text))
         yield self._probes(names, text)
-        yield heatmap(text("task_specific_vectors.alike_cka"), self.cka, names, names)
+        yield heatmap(text("task_specific_vectors.similarity_cka"), self.cka, names, names)
         yield Paragraph(self._describe_facts(text))
         for view in self.views:
             if view.task != UNTRAINED:
@@ -394,7 +394,7 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
     def _trained(self, text: Text) -> str:
         low, high = self.classified.interval
         return text(
-            "task_specific_vectors.two_encoders_begin_same",
+            "task_specific_vectors.setup",
             half_steps=self.steps // 2,
             share=self.classified.share,
             low=low,
@@ -404,9 +404,9 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
     def _probes(self, names: Sequence[str], text: Text) -> Table:
         shares = [[probe.share for probe in view.probes] for view in self.views]
         columns = [text(f"task_specific_vectors.fact_{fact}") for fact in FACTS]
-        guess = text("task_specific_vectors.commonest")
+        guess = text("task_specific_vectors.majority_class")
         return heatmap(
-            text("task_specific_vectors.share_right"),
+            text("task_specific_vectors.accuracy"),
             [list(self.majority_baselines), *shares],
             [guess, *names],
             columns,
@@ -419,18 +419,16 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
         for index, fact in enumerate(FACTS):
             after_translation, after_sentiment = translating.probes[index], judging.probes[index]
             if after_translation.interval[0] > after_sentiment.interval[1]:
-                better = text("task_specific_vectors.clearer_after_translation")
+                better = text("task_specific_vectors.better_after_translation")
             elif after_sentiment.interval[0] > after_translation.interval[1]:
-                better = text("task_specific_vectors.clearer_after_sentiment")
+                better = text("task_specific_vectors.better_after_sentiment")
             else:
-                better = text("task_specific_vectors.clear_difference")
+                better = text("task_specific_vectors.no_difference")
             name = text(f"task_specific_vectors.fact_{fact}")
             comparisons.append(
                 f"{name} {after_translation.share:.1%} / {after_sentiment.share:.1%} ({better})"
             )
-        return text(
-            "task_specific_vectors.translation_sentiment", comparisons="; ".join(comparisons)
-        )
+        return text("task_specific_vectors.probe_comparison", comparisons="; ".join(comparisons))
 
     def _apart(self, text: Text) -> str:
         """Whether the two tasks end in different vector spaces."""
@@ -440,7 +438,7 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
         cka_across_seeds = " / ".join(f"{value:.2f}" for value in self.cka_across_seeds)
         same = " / ".join(f"{value:.0%}" for value in self.neighbours_across_seeds)
         verdict = text(
-            "task_specific_vectors.across_two_tasks_spaces",
+            "task_specific_vectors.similarity_across_tasks",
             both=both,
             shared_neighbours=COMPARED_NEIGHBOURS,
             common=common,
@@ -449,9 +447,9 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
         )
         if both < min(self.cka_across_seeds) - CLEAR:
             return verdict + text(
-                "task_specific_vectors.same_sentence_gets_different", half_steps=self.steps // 2
+                "task_specific_vectors.vectors_depend_on_task", half_steps=self.steps // 2
             )
-        return verdict + text("task_specific_vectors.differ_more_two_trainings")
+        return verdict + text("task_specific_vectors.vectors_do_not_depend_on_task")
 
     def _near(self, view: EncoderView, text: Text) -> str:
         neighbours = "; ".join(
@@ -460,7 +458,7 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
         )
         name = text(f"task_specific_vectors.task_{view.task}")
         return text(
-            "task_specific_vectors.nearest",
+            "task_specific_vectors.nearest_neighbours",
             sentiment=_sentiment_name(self.sentiment, text),
             name=name,
             neighbours=neighbours,

@@ -42,16 +42,18 @@ class WordOrder(LessonResult, title="word_order.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """Without positions, with them, and the differences."""
         here, there = " ".join(self.words), " ".join(self.other)
-        rows = (text("word_order.softmax_x_x_x"), text("word_order.heads_w_q_w"))
-        columns = (text("word_order.without_positions"), text("word_order.positions"))
-        yield text.paragraph("word_order.same_words_two_orders", here=here, there=there)
+        rows = (text("word_order.parameter_free"), text("word_order.multi_head"))
+        columns = (text("word_order.without_positions"), text("word_order.with_positions"))
+        yield text.paragraph("word_order.setup", here=here, there=there)
         yield table(text("word_order.outputs_first_order"), self.outputs, self.words)
         yield table(text("word_order.outputs_second_order"), self.other_outputs, self.other)
         yield table(text("word_order.positions_first_order"), self.positioned_outputs, self.words)
         yield table(
             text("word_order.positions_second_order"), self.other_positioned_outputs, self.other
         )
-        yield table(text("word_order.largest_word"), self.differences, rows, columns, digits=4)
+        yield table(
+            text("word_order.largest_difference"), self.differences, rows, columns, digits=4
+        )
         yield Paragraph(f"{self._blind(text)} {self._cured(text)}".strip())
 
     def _blind(self, text: Text) -> str:
@@ -59,18 +61,18 @@ class WordOrder(LessonResult, title="word_order.title"):
         if self.words == self.other:
             return ""
         if most < NOTHING:
-            return text("word_order.without_positions_word_same", most=most)
-        return text("word_order.without_positions_outputs_differ", most=most)
+            return text("word_order.order_ignored", most=most)
+        return text("word_order.order_not_ignored", most=most)
 
     def _cured(self, text: Text) -> str:
         least = float(self.differences[:, 1].min())
         if len(set(self.words)) == 1:
-            return text("word_order.word_other_order_nothing")
+            return text("word_order.single_word")
         if self.words == self.other:
-            return text("word_order.both_orders_same_nothing")
+            return text("word_order.same_order")
         if least > NOTHING:
-            return text("word_order.vector_place_added_word")
-        return text("word_order.even_positions_added_output")
+            return text("word_order.positions_distinguish")
+        return text("word_order.positions_do_not_distinguish")
 
 
 @lesson

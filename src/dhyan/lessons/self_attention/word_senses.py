@@ -226,8 +226,8 @@ class WordSenseProbes(LessonResult):
         yield Paragraph(self._describe_probe(text))
         yield _levels(first, text)
         yield Paragraph(_gained(first, text))
-        yield self._plane(text("word_senses.untrained_encoder"), self.before, self.before_explained)
-        yield self._plane(text("word_senses.trained_last_layer"), self.after, self.after_explained)
+        yield self._plane(text("word_senses.scatter_untrained"), self.before, self.before_explained)
+        yield self._plane(text("word_senses.scatter_trained"), self.after, self.after_explained)
         yield Paragraph(self._training_effects(text))
         yield self._every(text)
         if below := self._below(text):
@@ -237,7 +237,7 @@ class WordSenseProbes(LessonResult):
         first = self.words[0]
         senses, total = ", ".join(first.senses), first.levels[0].probe.total
         return text(
-            "word_senses.trained_encoder_reads_sentences",
+            "word_senses.setup",
             word=first.word,
             senses=senses,
             total=total,
@@ -266,7 +266,7 @@ class WordSenseProbes(LessonResult):
         if count == 1:
             return _training_effect(more, less, text)
         return text(
-            "word_senses.learned_words_sentences_meaning",
+            "word_senses.learned_over_words",
             count=count,
             few=FEW,
             more=more,
@@ -277,10 +277,10 @@ class WordSenseProbes(LessonResult):
 
     def _therefore(self, more: int, text: Text) -> str:
         if more == len(self.words):
-            return text("word_senses.training_lays_meanings_word")
+            return text("word_senses.training_separates_all")
         if 2 * more > len(self.words):
-            return text("word_senses.training_lays_most_them")
-        return text("word_senses.training_lays_meanings_apart")
+            return text("word_senses.training_separates_most")
+        return text("word_senses.training_does_not_separate")
 
     def _below(self, text: Text) -> str:
         """The words whose position probe is below chance."""
@@ -291,7 +291,7 @@ class WordSenseProbes(LessonResult):
         ]
         if not below:
             return ""
-        return text("word_senses.position_falls_below_chance", below=", ".join(below))
+        return text("word_senses.position_below_chance", below=", ".join(below))
 
     def _every(self, text: Text) -> Table:
         rows = []
@@ -317,14 +317,14 @@ class WordSenseProbes(LessonResult):
                 )
             )
         columns = (
-            text("word_senses.chance"),
-            text("word_senses.position"),
-            text("word_senses.untrained"),
-            text("word_senses.last"),
-            text("word_senses.few_untr"),
-            text("word_senses.few_last"),
-            text("word_senses.apart_untr"),
-            text("word_senses.apart_last"),
+            text("word_senses.column_chance"),
+            text("word_senses.column_position"),
+            text("word_senses.column_untrained"),
+            text("word_senses.column_last_layer"),
+            text("word_senses.column_few_shot_untrained"),
+            text("word_senses.column_few_shot_last_layer"),
+            text("word_senses.column_variance_untrained"),
+            text("word_senses.column_variance_last_layer"),
         )
         return heatmap("", rows, [word.word for word in self.words], columns)
 
@@ -383,11 +383,11 @@ def _levels(word: WordSenses, text: Text) -> Table:
         for level in word.levels
     ]
     columns = (
-        text("word_senses.right"),
-        text("word_senses.from"),
-        text("word_senses.to"),
-        text("word_senses.few"),
-        text("word_senses.apart"),
+        text("word_senses.column_accuracy"),
+        text("word_senses.column_low"),
+        text("word_senses.column_high"),
+        text("word_senses.column_few_shot"),
+        text("word_senses.column_variance"),
     )
     names = [_name(level, text) for level in word.levels]
     return heatmap(word.word, rows, names, columns, digits=3)
@@ -408,7 +408,7 @@ def _gained(word: WordSenses, text: Text) -> str:
     )
     low, high = last.interval
     verdict = text(
-        "word_senses.last_layer_right_word",
+        "word_senses.last_layer_accuracy",
         share=last.share,
         low=low,
         high=high,
@@ -416,19 +416,19 @@ def _gained(word: WordSenses, text: Text) -> str:
         chance=word.chance,
     )
     verdict += (
-        text("word_senses.gained_context")
+        text("word_senses.gain_from_context")
         if low > max(with_position.interval[1], word.chance)
-        else text("word_senses.clear_gain_context")
+        else text("word_senses.no_gain_from_context")
     )
     if untrained.interval[0] > with_position.interval[1]:
-        return verdict + text("word_senses.but_untrained_encoder_mixes", share=untrained.share)
-    return verdict + text("word_senses.untrained_encoder_gives", share=untrained.share)
+        return verdict + text("word_senses.untrained_mixes_too", share=untrained.share)
+    return verdict + text("word_senses.untrained_accuracy", share=untrained.share)
 
 
 def _training_effect(more: int, less: int, text: Text) -> str:
     """The effect of training on a single word."""
     if more:
-        effect = text("word_senses.clearly_more")
+        effect = text("word_senses.effect_better")
     else:
-        effect = text("word_senses.clearly_less") if less else text("word_senses.more")
-    return text("word_senses.learned_sentences_meaning_teach", few=FEW, effect=effect)
+        effect = text("word_senses.effect_worse") if less else text("word_senses.effect_none")
+    return text("word_senses.learned_single_word", few=FEW, effect=effect)
