@@ -20,11 +20,11 @@ texts = st.text() | st.text(alphabet=AWKWARD) | st.text(alphabet="क|। \"'", 
 
 @patient
 @given(texts)
-def test_a_second_time_changes_nothing(text):
+def test_normalisation_is_idempotent(text):
     assert normalize(normalize(text)) == normalize(text)
 
 
-def test_every_character_by_itself_is_settled_at_once():
+def test_every_single_character_is_normalised_idempotently():
     for first in range(0, sys.maxunicode, 200):
         once = normalize(
             " ".join(f"a{chr(first + i)}b" for i in range(200) if first + i < 0x110000)
@@ -42,18 +42,18 @@ def test_the_result_is_composed_and_has_no_stray_space(text):
 
 
 @pytest.mark.parametrize("letter", [*map(chr, range(0x958, 0x960)), "\u0929", "\u0931", "\u0934"])
-def test_all_spellings_of_a_nukta_letter_meet(letter):
+def test_all_spellings_of_a_nukta_letter_are_equal(letter):
     apart = unicodedata.normalize("NFD", letter)
     assert len(apart) == 2
     assert normalize(letter) == normalize(apart) == normalize(f"{apart[0]}\u200b{apart[1]}")
 
 
-def test_nukta_and_halant_in_either_order_meet():
+def test_nukta_and_halant_in_either_order_are_equal():
     assert normalize("क\u094d\u093c") == normalize("क\u093c\u094d") == normalize("\u0958\u094d")
 
 
 @pytest.mark.parametrize("joiner", ["\u200c", "\u200d"])
-def test_joiners_are_kept(joiner):
+def test_joiners_are_preserved(joiner):
     assert normalize(f"क्{joiner}ष") == f"क्{joiner}ष"
 
 
@@ -62,20 +62,20 @@ def test_quotes_become_straight():
 
 
 @pytest.mark.parametrize("space", [c for c in map(chr, range(0x3001)) if c.isspace()])
-def test_every_white_space_parts_words(space):
+def test_every_white_space_separates_words(space):
     assert normalize(f"{space}a{space}{space}b{space}") == "a b"
 
 
 @pytest.mark.parametrize(
-    "sign",
+    "character",
     ["\u200b", "\u2060", "\ufeff", "\u00ad", "\u202e", "\u2067", "\u200f", "\U000e0061", "\0"],
 )
-def test_invisible_characters_are_removed(sign):
-    assert normalize(f"{sign}न{sign}हीं{sign}") == "नहीं"
+def test_invisible_characters_are_removed(character):
+    assert normalize(f"{character}न{character}हीं{character}") == "नहीं"
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("text", "expected"),
     [
         ("वह घर गया|", "वह घर गया।"),
         ("वह गया | वह आया |", "वह गया । वह आया ।"),
@@ -89,11 +89,11 @@ def test_invisible_characters_are_removed(sign):
         ("वह गया।", "वह गया।"),
     ],
 )
-def test_a_pipe_is_a_danda_where_a_hindi_sentence_ends(written, meant):
-    assert normalize(written) == meant
+def test_a_pipe_is_a_danda_where_a_hindi_sentence_ends(text, expected):
+    assert normalize(text) == expected
 
 
-def test_our_word_mark_and_broken_surrogates_do_not_pass():
+def test_word_marks_and_lone_surrogates_are_replaced():
     assert normalize("a▁b \ud83d") == "a_b \ufffd"
 
 

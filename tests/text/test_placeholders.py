@@ -32,7 +32,7 @@ patient = settings(deadline=None)
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         ("go to https://a.example/b?c=1#d, then", ["https://a.example/b?c=1#d"]),
         ("(see www.a.example/x_(y).)", ["www.a.example/x_(y)"]),
@@ -52,13 +52,13 @@ patient = settings(deadline=None)
         ("keycaps 5\ufe0f\u20e3 are no numbers", []),
     ],
 )
-def test_a_span_is_whole(text, kept):
+def test_spans_are_detected(text, expected):
     masked, spans = mask(text, KINDS)
-    assert list(spans) == kept
+    assert list(spans) == expected
     assert restore(masked, spans) == (text, ())
 
 
-def test_only_the_given_kinds_are_masked():
+def test_only_the_chosen_kinds_are_masked():
     text = "<b> 5 a@b.example www.c.example"
     for kind, span in zip(("tag", "number", "email", "url"), text.split(), strict=True):
         assert mask(text, [kind]) == (text.replace(span, A), (span,))
@@ -76,24 +76,24 @@ def test_a_repeated_span_has_one_placeholder():
 
 @patient
 @given(text=texts | tight, kinds=chosen)
-def test_any_text_comes_back(text, kinds):
-    masked, kept = mask(text, kinds)
-    assert restore(masked, kept) == (text, ())
-    assert len(kept) <= MAX_PLACEHOLDERS
-    signs = re.findall(f"[{PLACEHOLDER_RANGE}]", masked)
-    assert list(dict.fromkeys(signs)) == [chr(FIRST_CODE + at) for at in range(len(kept))]
+def test_any_text_is_restored(text, kinds):
+    masked, spans = mask(text, kinds)
+    assert restore(masked, spans) == (text, ())
+    assert len(spans) <= MAX_PLACEHOLDERS
+    characters = re.findall(f"[{PLACEHOLDER_RANGE}]", masked)
+    assert list(dict.fromkeys(characters)) == [chr(FIRST_CODE + at) for at in range(len(spans))]
 
 
 def test_spans_beyond_the_maximum_are_not_masked():
     text = " ".join([*map(str, range(MAX_PLACEHOLDERS + 20)), "\ue005", "\ue006", "0"])
-    masked, kept = mask(text, ["number"])
-    assert len(kept) == MAX_PLACEHOLDERS
-    assert kept[-2:] == ("\ue005", "\ue006")
+    masked, spans = mask(text, ["number"])
+    assert len(spans) == MAX_PLACEHOLDERS
+    assert spans[-2:] == ("\ue005", "\ue006")
     assert f" {MAX_PLACEHOLDERS + 5} " in masked
-    assert restore(masked, kept) == (text, ())
+    assert restore(masked, spans) == (text, ())
 
 
-def test_missing_placeholders_are_reported_and_invented_ones_dropped():
+def test_missing_placeholders_are_reported_and_extra_ones_dropped():
     assert restore(f"x {B}{C} y", ("5", "6")) == ("x 6 y", ("5",))
 
 
@@ -114,30 +114,33 @@ def test_a_private_use_character_of_the_target_is_replaced():
 
 @patient
 @given(source=texts, target=texts, kinds=chosen)
-def test_training_shows_a_span_as_translating_does(source, target, kinds):
-    alone, kept = mask(source, kinds)
-    ours, theirs = mask_pair(source, target, kinds)
-    assert restore(ours, kept) == (source, tuple(k for k in kept if not shown(k, ours, kept)))
-    own = re.findall(f"[{PLACEHOLDER_RANGE}]", ours)
-    assert set(own) <= set(re.findall(f"[{PLACEHOLDER_RANGE}]", alone))
-    assert set(re.findall(f"[{PLACEHOLDER_RANGE}]", theirs)) <= set(own)
+def test_training_and_translation_use_the_same_placeholders(source, target, kinds):
+    alone, spans = mask(source, kinds)
+    masked_source, masked_target = mask_pair(source, target, kinds)
+    assert restore(masked_source, spans) == (
+        source,
+        tuple(span for span in spans if not is_masked(span, masked_source, spans)),
+    )
+    placeholders = re.findall(f"[{PLACEHOLDER_RANGE}]", masked_source)
+    assert set(placeholders) <= set(re.findall(f"[{PLACEHOLDER_RANGE}]", alone))
+    assert set(re.findall(f"[{PLACEHOLDER_RANGE}]", masked_target)) <= set(placeholders)
 
 
-def shown(span, text, kept):
-    return chr(FIRST_CODE + kept.index(span)) in text
+def is_masked(span, text, spans):
+    return chr(FIRST_CODE + spans.index(span)) in text
 
 
 @patient
 @given(text=texts, kinds=chosen)
 def test_a_text_and_itself_are_masked_alike(text, kinds):
-    masked, kept = mask(text, kinds)
-    if len({normalize(span) for span in kept}) == len(kept):
+    masked, spans = mask(text, kinds)
+    if len({normalize(span) for span in spans}) == len(spans):
         assert mask_pair(text, text, kinds) == (masked, masked)
 
 
 @patient
 @given(text=texts | tight)
-def test_normalisation_keeps_placeholders(text):
+def test_normalisation_preserves_placeholders(text):
     masked, _ = mask(text, KINDS)
     assert re.findall(f"[{PLACEHOLDER_RANGE}]", normalize(masked)) == re.findall(
         f"[{PLACEHOLDER_RANGE}]", masked
@@ -147,17 +150,17 @@ def test_normalisation_keeps_placeholders(text):
 @pytest.mark.parametrize("kind", ["words", "characters", "bpe", "unigram"])
 def test_a_placeholder_is_a_token_of_its_own(kind):
     text = "(5) costs 6, पुल 7। <b>x</b> -8% {n}'s"
-    masked, kept = mask(text, KINDS)
+    masked, spans = mask(text, KINDS)
     tokenizer = Tokenizer.train([masked] * 3, kind=kind, size=330)
     ids = tokenizer.encode(masked)
     words = [word.text for word in tokenizer.words(ids)]
     assert [word for word in words if re.search(f"[{PLACEHOLDER_RANGE}]", word)] == [
-        chr(FIRST_CODE + at) for at in range(len(kept))
+        chr(FIRST_CODE + at) for at in range(len(spans))
     ]
-    assert restore(tokenizer.decode(ids), kept) == (text, ())
+    assert restore(tokenizer.decode(ids), spans) == (text, ())
 
 
-def test_an_unknown_kind_is_refused_with_the_four_kinds():
+def test_an_unknown_kind_is_an_error_that_lists_the_kinds():
     with pytest.raises(UserError, match="'date'.*url, email, number, tag"):
         mask("text", ["date"])
 

@@ -1,4 +1,4 @@
-"""Vocabularies of our own are taken up, whatever they are; those of others are not."""
+"""Tokenizer files: those of this package are accepted, others are refused."""
 
 import json
 
@@ -12,18 +12,18 @@ from tests.model_check.valid_model import SENTENCES, tokenizer
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_our_own_tokenizers_are_accepted(kind):
-    one = tokenizer(kind, 400)
-    assert count_pieces(one.to_json()) == len(one)
-    wider = one.extended(["quite other words, नए शब्द"], 450)
-    assert count_pieces(wider.to_json()) == len(wider)
-    assert Tokenizer.from_json(wider.to_json()).to_json() == wider.to_json()
+    trained = tokenizer(kind, 400)
+    assert count_pieces(trained.to_json()) == len(trained)
+    extended = trained.extended(["quite other words, नए शब्द"], 450)
+    assert count_pieces(extended.to_json()) == len(extended)
+    assert Tokenizer.from_json(extended.to_json()).to_json() == extended.to_json()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_tokenizer_is_trained_and_read_again(kind):
+def test_every_kind_of_tokenizer_is_saved_and_loaded(kind):
     odd = ["a" * 5000, "🇮🇳👩\u200d🚀", "क्‍ष" * 40, '"[{,]}"', "\\", "<pad> <unk> <0x41>"]
-    one = Tokenizer.train(odd * 3, kind=kind, size=400)
-    assert Tokenizer.from_json(one.to_json()).encode(odd[0]) == one.encode(odd[0])
+    trained = Tokenizer.train(odd * 3, kind=kind, size=400)
+    assert Tokenizer.from_json(trained.to_json()).encode(odd[0]) == trained.encode(odd[0])
 
 
 def test_fields_missing_in_older_library_versions_are_accepted():
@@ -40,6 +40,6 @@ def test_fields_of_newer_library_versions_are_refused():
         count_pieces(json.dumps(table))
 
 
-def test_no_tokenizer_is_learned_that_could_not_be_read():
+def test_a_tokenizer_over_the_size_limit_is_not_trained():
     with pytest.raises(UserError, match=f"at most {MAX_PIECES}"):
         Tokenizer.train(SENTENCES, kind="words", size=MAX_PIECES + 1)

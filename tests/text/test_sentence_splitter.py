@@ -66,11 +66,11 @@ HARD = [
 
 
 @pytest.mark.parametrize("marked", HARD)
-def test_a_hard_text_is_cut_where_it_should_be(marked):
+def test_hard_texts_are_split_correctly(marked):
     text = marked.replace("|", "")
-    wanted = [part.strip() for part in marked.split("|") if part.strip()]
-    assert split_sentences(text) == wanted
-    assert split_paragraph(text).join(wanted) == text
+    expected = [part.strip() for part in marked.split("|") if part.strip()]
+    assert split_sentences(text) == expected
+    assert split_paragraph(text).join(expected) == text
 
 
 def test_the_language_selects_the_abbreviations():
@@ -81,7 +81,7 @@ def test_the_language_selects_the_abbreviations():
 
 @patient
 @given(text=texts, language=languages)
-def test_sentences_and_gaps_give_the_text_back(text, language):
+def test_sentences_and_gaps_restore_the_text(text, language):
     paragraph = split_paragraph(text, language)
     assert paragraph.join(paragraph.sentences) == text
     assert len(paragraph.gaps) == len(paragraph.sentences) + 1
@@ -97,12 +97,12 @@ def test_a_sentence_is_never_blank_and_has_one_line(text, language):
         assert len(sentence.splitlines()) == 1
 
 
-def test_other_sentences_stand_in_the_same_gaps():
+def test_other_sentences_have_the_same_gaps():
     paragraph = split_paragraph("  वह गया।  मैं रुका।\n\nठीक।\n")
     assert paragraph.join(["He left.", "I stayed.", "Fine."]) == "  He left.  I stayed.\n\nFine.\n"
 
 
-def test_a_space_comes_where_a_stop_parted_alone():
+def test_a_space_is_added_after_a_stop_without_one():
     assert (
         split_paragraph("他来了。她走了。").join(["He came.", "She left."]) == "He came. She left."
     )
@@ -112,17 +112,17 @@ def test_a_space_comes_where_a_stop_parted_alone():
     )
 
 
-def test_joining_needs_as_many_sentences():
+def test_joining_needs_the_same_number_of_sentences():
     with pytest.raises(ValueError, match="1 sentences for a text of 2"):
         split_paragraph("One. Two.").join(["one"])
 
 
-def test_nothing_is_only_a_gap():
+def test_white_space_has_no_sentences():
     assert split_paragraph(" \n ") == Paragraph((), (" \n ",))
     assert split_sentences("") == []
 
 
 @pytest.mark.parametrize("part", ["a", ".", ". ", "a. A ", "।", '"', " "])
-def test_a_long_line_is_cut_too(part):
+def test_a_long_line_is_split(part):
     text = part * 10_000
     assert split_paragraph(text).join(split_sentences(text)) == text

@@ -45,18 +45,18 @@ FOREIGN = [
 
 
 def corpus(count, seed=0):
-    chance = random.Random(seed)
-    stems = ["".join(chance.choices("bdgklmnprst", k=2)) for _ in range(40)]
+    rng = random.Random(seed)
+    stems = ["".join(rng.choices("bdgklmnprst", k=2)) for _ in range(40)]
     sentences = []
     for i in range(count):
-        first, *rest = (chance.choice(part) for part in PARTS["en" if i % 2 else "hi"])
-        name = chance.choice(stems) + chance.choice("aeiou") + chance.choice(stems)
+        first, *rest = (rng.choice(part) for part in PARTS["en" if i % 2 else "hi"])
+        name = rng.choice(stems) + rng.choice("aeiou") + rng.choice(stems)
         sentences.append(" ".join([first, name.title(), *rest[:-1]]) + rest[-1])
     return sentences
 
 
 SENTENCES = [*corpus(600), "5 < 7 / 2 > 0x41", "</s> <0x41>"]
-LEARNED = {kind: Tokenizer.train(SENTENCES, kind=kind, size=700) for kind in KINDS}
+TRAINED = {kind: Tokenizer.train(SENTENCES, kind=kind, size=700) for kind in KINDS}
 every_kind = pytest.mark.parametrize("kind", KINDS)
 subword_kind = pytest.mark.parametrize("kind", SUBWORDS)
 patient = settings(deadline=None)
@@ -69,7 +69,7 @@ texts = (
 
 @every_kind
 def test_the_corpus_round_trips(kind):
-    tokenizer = LEARNED[kind]
+    tokenizer = TRAINED[kind]
     for sentence, ids in zip(SENTENCES, tokenizer.encode_batch(SENTENCES), strict=True):
         assert tokenizer.decode(ids) == normalize(sentence)
         assert min(ids) > UNK
@@ -79,24 +79,24 @@ def test_the_corpus_round_trips(kind):
 @patient
 @given(text=texts)
 def test_any_text_round_trips_in_subwords(kind, text):
-    ids = LEARNED[kind].encode(text)
+    ids = TRAINED[kind].encode(text)
     assert not set(ids) & {PAD, BOS, EOS, UNK}
-    assert LEARNED[kind].decode(ids) == normalize(text)
+    assert TRAINED[kind].decode(ids) == normalize(text)
 
 
 @pytest.mark.parametrize("kind", ["words", "characters"])
 @patient
 @given(text=texts)
 def test_a_text_round_trips_unless_something_is_unknown(kind, text):
-    ids = LEARNED[kind].encode(text)
+    ids = TRAINED[kind].encode(text)
     assert not set(ids) & {PAD, BOS, EOS}
-    assert UNK in ids or LEARNED[kind].decode(ids) == normalize(text)
+    assert UNK in ids or TRAINED[kind].decode(ids) == normalize(text)
 
 
 @subword_kind
 @pytest.mark.parametrize("text", FOREIGN)
-def test_a_script_never_seen_in_training_round_trips(kind, text):
-    again = Tokenizer.from_json(LEARNED[kind].to_json())
+def test_an_unseen_script_round_trips(kind, text):
+    again = Tokenizer.from_json(TRAINED[kind].to_json())
     ids = again.encode(text)
     assert UNK not in ids
     assert again.decode(ids) == normalize(text)
@@ -106,8 +106,8 @@ def test_a_script_never_seen_in_training_round_trips(kind, text):
 @pytest.mark.parametrize(
     "text", [*NAMES, "<0x41>", "a<0x41>b", "x</s>", "<s><s>", "</s>\u200d</s>"]
 )
-def test_the_name_of_a_special_or_byte_is_only_text(kind, text):
-    tokenizer = Tokenizer.from_json(LEARNED[kind].to_json())
+def test_names_of_special_tokens_are_plain_text(kind, text):
+    tokenizer = Tokenizer.from_json(TRAINED[kind].to_json())
     ids = tokenizer.encode(text)
     assert not set(ids) & {PAD, BOS, EOS}
     assert "⟨41⟩" not in tokenizer.pieces(ids)
@@ -115,17 +115,17 @@ def test_the_name_of_a_special_or_byte_is_only_text(kind, text):
 
 
 @every_kind
-def test_saved_and_loaded_it_is_the_same(kind, tmp_path):
-    LEARNED[kind].save(tmp_path / "source.json")
+def test_a_saved_tokenizer_is_the_same(kind, tmp_path):
+    TRAINED[kind].save(tmp_path / "source.json")
     again = Tokenizer.load(tmp_path / "source.json")
-    assert again.to_json() == LEARNED[kind].to_json()
-    assert again.encode_batch(SENTENCES) == LEARNED[kind].encode_batch(SENTENCES)
-    assert len(again) == len(LEARNED[kind])
+    assert again.to_json() == TRAINED[kind].to_json()
+    assert again.encode_batch(SENTENCES) == TRAINED[kind].encode_batch(SENTENCES)
+    assert len(again) == len(TRAINED[kind])
 
 
 @every_kind
 def test_the_file_holds_no_added_tokens_and_falls_back_to_bytes(kind):
-    again = Tokenizer.from_json(LEARNED[kind].to_json())
+    again = Tokenizer.from_json(TRAINED[kind].to_json())
     saved = json.loads(again.to_json())
     model = saved["model"]
     assert saved["added_tokens"] == []
@@ -139,38 +139,38 @@ def test_the_file_holds_no_added_tokens_and_falls_back_to_bytes(kind):
 
 @every_kind
 def test_the_first_ids_are_the_specials(kind):
-    assert LEARNED[kind].pieces([PAD, BOS, EOS, UNK]) == list(NAMES)
+    assert TRAINED[kind].pieces([PAD, BOS, EOS, UNK]) == list(NAMES)
 
 
 @every_kind
-def test_decoding_drops_the_frame_and_names_the_unknown(kind):
-    tokenizer = LEARNED[kind]
+def test_decoding_skips_special_tokens_and_names_the_unknown(kind):
+    tokenizer = TRAINED[kind]
     ids = tokenizer.encode("the river")
     assert tokenizer.decode([BOS, *ids, EOS, PAD, PAD]) == "the river"
     assert "<unk>" in tokenizer.decode([*ids, UNK])
 
 
 def test_an_unknown_word_has_a_space_before_it():
-    assert LEARNED["words"].decode(LEARNED["words"].encode("the zebra.")) == "the <unk>."
+    assert TRAINED["words"].decode(TRAINED["words"].encode("the zebra.")) == "the <unk>."
 
 
 @every_kind
 @patient
 @given(text=texts)
 def test_both_forms_of_unicode_give_the_same_ids(kind, text):
-    encode = LEARNED[kind].encode
+    encode = TRAINED[kind].encode
     assert encode(unicodedata.normalize("NFD", text)) == encode(unicodedata.normalize("NFC", text))
 
 
 @every_kind
-def test_one_at_a_time_equals_all_at_once(kind):
+def test_encoding_equals_batch_encoding(kind):
     some = [*SENTENCES[:20], "", *FOREIGN]
-    assert LEARNED[kind].encode_batch(some) == [LEARNED[kind].encode(text) for text in some]
+    assert TRAINED[kind].encode_batch(some) == [TRAINED[kind].encode(text) for text in some]
 
 
 @every_kind
-def test_nothing_is_nothing(kind):
-    tokenizer = LEARNED[kind]
+def test_an_empty_text_has_no_ids(kind):
+    tokenizer = TRAINED[kind]
     assert tokenizer.encode(" \u200b ") == tokenizer.words([]) == tokenizer.offsets("") == []
     assert tokenizer.decode([]) == ""
 
@@ -183,13 +183,13 @@ def test_nothing_is_nothing(kind):
 def test_combining_marks_and_joiners_stay_in_their_word(kind, word):
     tokenizer = Tokenizer.train([f"{word}, {word}।" for word in HINDI], kind=kind, size=300)
     ids = tokenizer.encode(f"{word}, {word}।")
-    found = [unit.text for unit in tokenizer.words(ids)]
-    assert found == [normalize(word), ",", normalize(word), "।"]
+    words = [token.text for token in tokenizer.words(ids)]
+    assert words == [normalize(word), ",", normalize(word), "।"]
 
 
 @subword_kind
-def test_words_are_words_however_they_are_cut(kind):
-    tokenizer = LEARNED[kind]
+def test_words_do_not_depend_on_the_segmentation(kind):
+    tokenizer = TRAINED[kind]
     ids = [BOS, *tokenizer.encode('"Don\'t" well-known தமிழ்! 👩‍👩‍👧 ☹️🇮🇳 (क्\u200dया)'), EOS, PAD]
     assert [word.text for word in tokenizer.words(ids)] == [
         *("<s>", '"', "Don't", '"', "well", "-", "known", "தமிழ்", "!"),
@@ -200,11 +200,13 @@ def test_words_are_words_however_they_are_cut(kind):
 @every_kind
 @patient
 @given(data=st.data())
-def test_every_id_is_in_one_word_in_order(kind, data):
-    tokenizer = LEARNED[kind]
+def test_words_cover_all_ids_in_order(kind, data):
+    tokenizer = TRAINED[kind]
     ids = data.draw(st.lists(st.integers(0, len(tokenizer) - 1), max_size=30))
     words = tokenizer.words(ids)
-    assert [place for word in words for place in range(word.first, word.last)] == [*range(len(ids))]
+    assert [position for word in words for position in range(word.first, word.last)] == [
+        *range(len(ids))
+    ]
     assert all(word.text for word in words)
     for word in words:
         frame = set(ids[word.first : word.last]) & {PAD, BOS, EOS}
@@ -215,14 +217,14 @@ def test_every_id_is_in_one_word_in_order(kind, data):
 @patient
 @given(text=texts)
 def test_words_spell_the_text(kind, text):
-    tokenizer = LEARNED[kind]
+    tokenizer = TRAINED[kind]
     ids = tokenizer.encode(text)
     spelt = "".join(word.text for word in tokenizer.words(ids))
     assert UNK in ids or spelt == normalize(text).replace(" ", "")
 
 
-def test_a_lone_mark_belongs_to_what_follows():
-    tokenizer = LEARNED["characters"]
+def test_a_lone_word_mark_belongs_to_the_next_word():
+    tokenizer = TRAINED["characters"]
     assert tokenizer.words(tokenizer.encode("us 汉")) == [Word("us", 0, 3), Word("<unk>", 3, 5)]
     mark = tokenizer.encode("us")[0]
     assert tokenizer.words([mark, mark, EOS]) == [
@@ -231,19 +233,19 @@ def test_a_lone_mark_belongs_to_what_follows():
 
 
 def test_invalid_utf8_bytes_are_shown():
-    tokenizer = LEARNED["bpe"]
+    tokenizer = TRAINED["bpe"]
     tamil = [id for id in tokenizer.encode("த") if 4 <= id < 260]
     assert tokenizer.pieces(tamil) == ["⟨E0⟩", "⟨AE⟩", "⟨A4⟩"]
     assert tokenizer.words(tamil) == [Word("த", 0, 3)]
     assert tokenizer.words([*tamil[:2], EOS]) == [Word("\ufffd", 0, 2), Word("</s>", 2, 3)]
 
 
-# Labels and places
+# Labels and offsets
 
 
 @every_kind
-def test_labels_are_one_for_each_id_and_never_blank(kind):
-    tokenizer = LEARNED[kind]
+def test_every_id_has_a_label(kind):
+    tokenizer = TRAINED[kind]
     labels = tokenizer.pieces(range(len(tokenizer)))
     assert len(labels) == len(tokenizer)
     assert all(label.strip("\u200c\u200d ") for label in labels)
@@ -254,10 +256,10 @@ def test_labels_are_one_for_each_id_and_never_blank(kind):
 @patient
 @given(text=texts)
 def test_offsets_slice_the_text_into_its_pieces(kind, text):
-    tokenizer, clean = LEARNED[kind], normalize(text)
+    tokenizer, clean = TRAINED[kind], normalize(text)
     ids, spans = tokenizer.encode(text), tokenizer.offsets(text)
-    seen = [span for i, span in enumerate(spans) if i == 0 or span != spans[i - 1]]
-    assert "".join(clean[first:last] for first, last in seen) == clean
+    distinct_spans = [span for i, span in enumerate(spans) if i == 0 or span != spans[i - 1]]
+    assert "".join(clean[first:last] for first, last in distinct_spans) == clean
     for id, label, (first, last) in zip(ids, tokenizer.pieces(ids), spans, strict=True):
         piece = clean[first:last]
         if id == UNK or not piece.strip():
@@ -269,23 +271,23 @@ def test_offsets_slice_the_text_into_its_pieces(kind, text):
 
 
 @subword_kind
-def test_the_bytes_of_a_character_lie_where_it_does(kind):
-    spans = LEARNED[kind].offsets("us த்👩")
+def test_byte_tokens_have_the_span_of_their_character(kind):
+    spans = TRAINED[kind].offsets("us த்👩")
     assert spans[-10:] == [*[(3, 4)] * 3, *[(4, 5)] * 3, *[(5, 6)] * 4]
 
 
-# Learning
+# Training
 
 
 @every_kind
 @pytest.mark.parametrize("size", [300, 400, 5000])
-def test_the_size_is_a_limit_and_little_is_wasted(kind, size):
+def test_the_size_is_a_limit_that_is_nearly_reached(kind, size):
     tokenizer = Tokenizer.train(SENTENCES, kind=kind, size=size)
     assert len(tokenizer) <= size
     assert kind not in SUBWORDS or size == 5000 or len(tokenizer) >= 0.95 * size
 
 
-def test_the_most_frequent_words_are_kept_and_ties_are_sorted():
+def test_the_most_frequent_words_are_in_the_vocabulary():
     tokenizer = Tokenizer.train(["d c c c b a", "b a e"], kind="words", size=8)
     assert tokenizer.pieces(range(4, 8)) == ["c", "a", "b", "d"]
 
@@ -298,11 +300,11 @@ def test_characters_are_code_points():
 
 @subword_kind
 def test_a_rare_letter_does_not_crowd_out_pieces(kind):
-    many = [chr(0x4E00 + i) + chr(0x5E00 + i) for i in range(1000)]
-    tokenizer = Tokenizer.train([*SENTENCES, *[" ".join(many)] * 20], kind=kind, size=500)
+    rare_words = [chr(0x4E00 + i) + chr(0x5E00 + i) for i in range(1000)]
+    tokenizer = Tokenizer.train([*SENTENCES, *[" ".join(rare_words)] * 20], kind=kind, size=500)
     assert len(tokenizer) <= 500
     assert "river" in tokenizer.pieces(tokenizer.encode("the river"))
-    assert tokenizer.decode(tokenizer.encode(many[-1])) == many[-1]
+    assert tokenizer.decode(tokenizer.encode(rare_words[-1])) == rare_words[-1]
 
 
 SCRIPT = """
@@ -318,7 +320,7 @@ for kind in KINDS:
 """
 
 
-def test_every_process_learns_the_same_vocabulary():
+def test_every_process_trains_the_same_vocabulary():
     here = Path(__file__).parent
     printed = set()
     for seed, threads in (("0", "1"), ("1", "2"), ("2", "8"), ("random", "3")):
@@ -332,11 +334,11 @@ def test_every_process_learns_the_same_vocabulary():
 
 @every_kind
 def test_the_order_of_sentences_does_not_matter(kind):
-    turned = Tokenizer.train(reversed(SENTENCES), kind=kind, size=700)
-    assert turned.to_json() == LEARNED[kind].to_json()
+    tokenizer = Tokenizer.train(reversed(SENTENCES), kind=kind, size=700)
+    assert tokenizer.to_json() == TRAINED[kind].to_json()
 
 
-# Learning on
+# Extending
 
 
 NEW = [
@@ -348,7 +350,7 @@ EXTENDED = {kind: OLD[kind].extended(NEW, 520) for kind in KINDS}
 
 
 @every_kind
-def test_every_old_piece_keeps_its_id(kind):
+def test_old_pieces_have_the_same_ids(kind):
     old, new = OLD[kind], EXTENDED[kind]
     assert list(new.piece_ids())[: len(old)] == list(old.piece_ids())
     assert len(old) < len(new) <= 520
@@ -358,7 +360,7 @@ def test_every_old_piece_keeps_its_id(kind):
 @every_kind
 @patient
 @given(text=texts | st.sampled_from(NEW))
-def test_ids_of_the_old_mean_the_same_to_the_extended(kind, text):
+def test_old_ids_decode_the_same_when_extended(kind, text):
     ids = OLD[kind].encode(text)
     assert EXTENDED[kind].decode(ids) == OLD[kind].decode(ids)
 
@@ -366,7 +368,7 @@ def test_ids_of_the_old_mean_the_same_to_the_extended(kind, text):
 @every_kind
 @patient
 @given(text=texts | st.sampled_from(NEW))
-def test_the_extended_round_trips_too(kind, text):
+def test_an_extended_tokenizer_round_trips(kind, text):
     ids = EXTENDED[kind].encode(text)
     assert not set(ids) & {PAD, BOS, EOS}
     assert (UNK in ids and kind not in SUBWORDS) or EXTENDED[kind].decode(ids) == normalize(text)
@@ -401,7 +403,7 @@ def test_an_extended_tokenizer_is_saved_and_extended_again(kind):
 
 
 @every_kind
-def test_an_unknown_script_may_find_little_room(kind):
+def test_an_unknown_script_may_get_few_pieces(kind):
     for room in (1, 2, 3):
         new = OLD[kind].extended(["汉字汉"], len(OLD[kind]) + room)
         assert len(new) <= len(OLD[kind]) + room
@@ -409,7 +411,7 @@ def test_an_unknown_script_may_find_little_room(kind):
 
 
 @subword_kind
-def test_no_new_piece_is_made_of_bytes(kind):
+def test_no_new_piece_contains_byte_tokens(kind):
     new = list(OLD[kind].extended(["汉字汉字汉字"] * 9, len(OLD[kind]) + 2).piece_ids())
     assert not any("<0x" in piece for piece in new[260:])
 
@@ -419,7 +421,7 @@ def test_no_new_piece_is_made_of_bytes(kind):
 
 @every_kind
 def test_every_piece_has_its_id(kind):
-    tokenizer = LEARNED[kind]
+    tokenizer = TRAINED[kind]
     ids = tokenizer.piece_ids()
     assert list(ids.values()) == [*range(len(tokenizer))]
     assert tuple(ids)[:4] == NAMES
@@ -427,8 +429,8 @@ def test_every_piece_has_its_id(kind):
 
 
 @every_kind
-def test_a_piece_that_is_a_word_stands_for_it(kind):
-    tokenizer = LEARNED[kind]
+def test_the_plain_text_of_a_piece_is_its_word(kind):
+    tokenizer = TRAINED[kind]
     plain = [tokenizer.plain(id) for id in range(len(tokenizer))]
     assert plain[:4] == [""] * 4
     assert kind not in SUBWORDS or plain[4:260] == [""] * 256
@@ -440,17 +442,17 @@ def test_a_piece_that_is_a_word_stands_for_it(kind):
             assert plain[id] == ""
 
 
-def test_merges_put_pieces_together():
-    pieces = list(LEARNED["bpe"].piece_ids())
-    merges = LEARNED["bpe"].merges()
+def test_merges_join_two_pieces():
+    pieces = list(TRAINED["bpe"].piece_ids())
+    merges = TRAINED["bpe"].merges()
     assert len(merges) > 100
-    assert all(pieces[left] + pieces[right] == pieces[whole] for left, right, whole in merges)
+    assert all(pieces[left] + pieces[right] == pieces[merged] for left, right, merged in merges)
 
 
-# Faults
+# Errors
 
 
-def test_an_unknown_kind_is_refused_with_the_four_kinds():
+def test_an_unknown_kind_is_an_error_that_lists_the_kinds():
     with pytest.raises(UserError, match="'wordpiece'.*words, characters, bpe, unigram"):
         Tokenizer.train(SENTENCES, kind="wordpiece", size=700)
 
@@ -478,16 +480,16 @@ def test_a_damaged_file_is_named(tmp_path, content):
         Tokenizer.load(path)
 
 
-def test_a_file_cut_short_or_not_ours_is_an_error(tmp_path):
-    whole = LEARNED["bpe"].to_json()
-    for text in (whole[: len(whole) // 2], whole.replace("<pad>", "<mask>")):
+def test_a_truncated_or_foreign_file_is_an_error(tmp_path):
+    json_text = TRAINED["bpe"].to_json()
+    for text in (json_text[: len(json_text) // 2], json_text.replace("<pad>", "<mask>")):
         with pytest.raises(UserError):
             Tokenizer.from_json(text)
     with pytest.raises(UserError, match="nowhere.json"):
         Tokenizer.load(tmp_path / "nowhere.json")
 
 
-def test_no_byte_breaks_a_line():
+def test_control_bytes_become_white_space():
     tokenizer = Tokenizer.train(["hello world"], kind="bpe", size=300)
     ids = [4 + byte for byte in b"a\n\r\x00\tb"]
     assert tokenizer.decode(ids) == "a b"

@@ -27,7 +27,7 @@ ROWS = {
     ". . .": [4.0, 0.0, 0.5],
     "5": [6.0, 7.0, 8.5],
 }
-WANTED = ["Paris", "zebra", "नदी", "Delhi", "5", "River"]
+WORDS = ["Paris", "zebra", "नदी", "Delhi", "5", "River"]
 
 
 def as_glove(rows):
@@ -70,7 +70,7 @@ def write(folder, name, content):
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("name", [name for name in FILES if name != "one-line.txt"])
 def test_vectors_are_in_the_order_of_the_words(tmp_path, name, packing):
-    vectors = read_vectors(write(tmp_path, name + packing, PACK[packing](FILES[name])), WANTED)
+    vectors = read_vectors(write(tmp_path, name + packing, PACK[packing](FILES[name])), WORDS)
     assert vectors.words == ("Paris", "नदी", "Delhi", "5", "River")
     assert vectors.lowered == {"Delhi", "River"}
     rows = [ROWS[word] for word in ("Paris", "नदी", "delhi", "5", "river")]
@@ -92,7 +92,7 @@ def test_words_are_compared_in_their_normal_form(tmp_path):
     assert read_vectors(path, ["\u091c\u093cमीन", "caf\u00e9"]).table.tolist() == [[1, 2], [3, 4]]
 
 
-def test_of_equal_words_the_first_counts_and_none_is_doubled(tmp_path):
+def test_the_first_of_equal_words_counts(tmp_path):
     path = write(tmp_path, "glove.txt", b"a 1 2\na 3 4\n")
     assert read_vectors(path, ["a", "a"]).table.tolist() == [[1, 2]]
 
@@ -110,7 +110,7 @@ def test_a_binary_file_larger_than_a_chunk_is_read_to_its_end(tmp_path):
     assert vectors.table[:, 0].tolist() == [*range(len(rows))]
 
 
-def test_bytes_that_are_no_text_disturb_nobody(tmp_path):
+def test_invalid_utf8_words_are_skipped(tmp_path):
     path = write(tmp_path, "glove.txt", b"\xff\xfe 1 2\nriver 3 4\n")
     assert read_vectors(path, ["river"]).table.tolist() == [[3, 4]]
 
@@ -146,15 +146,17 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"), DAMAGED, ids=[f"{name} {said}" for name, _, said in DAMAGED]
+    ("name", "content", "message"),
+    DAMAGED,
+    ids=[f"{name} {message}" for name, _, message in DAMAGED],
 )
-def test_a_damaged_file_is_named_with_its_location(tmp_path, name, content, said):
-    with pytest.raises(UserError, match=said) as fault:
+def test_a_damaged_file_is_named_with_its_location(tmp_path, name, content, message):
+    with pytest.raises(UserError, match=message) as caught:
         read_vectors(write(tmp_path, name, content), ["river", "sea"])
-    assert "\n" not in str(fault.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"nowhere.vec: there is no such file"):
         read_vectors(tmp_path / "nowhere.vec", ["river"])
     with pytest.raises(UserError, match="cannot be read"):

@@ -19,8 +19,8 @@ def test_inside_the_block_untied_linear_layers_are_bfloat16():
     model = network()
     before = dict(model.named_parameters())
     with bf16_linear_weights(model):
-        kinds = [part.weight.dtype for part in model]
-        assert kinds == [torch.float32, torch.bfloat16, torch.float32, torch.float32]
+        dtypes = [part.weight.dtype for part in model]
+        assert dtypes == [torch.float32, torch.bfloat16, torch.float32, torch.float32]
         assert model[3].bias.dtype == torch.bfloat16
         assert torch.equal(model[1].weight, before["1.weight"].bfloat16())
     after = dict(model.named_parameters())
@@ -29,7 +29,7 @@ def test_inside_the_block_untied_linear_layers_are_bfloat16():
 
 
 def test_gradients_are_those_of_autocast():
-    found = []
+    gradients = []
     for block in (bf16_linear_weights, None):
         model, ids = network(), torch.tensor([[1, 2, 3]])
         with torch.autocast("cpu", torch.bfloat16):
@@ -39,10 +39,10 @@ def test_gradients_are_those_of_autocast():
                 with block(model):
                     loss = model(ids).float().square().sum()
         loss.backward()
-        found.append({name: weight.grad for name, weight in model.named_parameters()})
-    for name, gradient in found[1].items():
-        assert found[0][name].dtype == torch.float32
-        torch.testing.assert_close(found[0][name], gradient)
+        gradients.append({name: weight.grad for name, weight in model.named_parameters()})
+    for name, gradient in gradients[1].items():
+        assert gradients[0][name].dtype == torch.float32
+        torch.testing.assert_close(gradients[0][name], gradient)
 
 
 def test_weights_are_restored_after_an_error():
@@ -50,7 +50,9 @@ def test_weights_are_restored_after_an_error():
     before = list(model.parameters())
     with pytest.raises(RuntimeError, match="stop"), bf16_linear_weights(model):
         raise RuntimeError("stop")
-    assert all(one is other for one, other in zip(model.parameters(), before, strict=True))
+    assert all(
+        weight is original for weight, original in zip(model.parameters(), before, strict=True)
+    )
 
 
 def test_an_unused_weight_gets_no_gradient():

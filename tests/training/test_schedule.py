@@ -17,7 +17,7 @@ def test_warm_up_is_linear():
     assert constant()(1) == 1
 
 
-def test_halving_halves_every_so_many_steps():
+def test_halving_halves_at_regular_intervals():
     halved = halving(start=10, every=5)
     assert [halved(s) for s in (1, 10, 11, 15, 16, 21)] == [1, 1, 0.5, 0.5, 0.25, 0.125]
 
@@ -63,11 +63,11 @@ def test_late_steps_do_not_overflow():
     assert forcing.linear(k=1.0, slope=1.0, least=0.25)(late) == 0.25
 
 
-@pytest.mark.parametrize("kind", ["linear", "exponential", "inverse_sigmoid"])
-def test_ratios_never_rise_and_are_probabilities(kind):
-    k = {"exponential": 0.9}.get(kind, 5.0)
+@pytest.mark.parametrize("schedule", ["linear", "exponential", "inverse_sigmoid"])
+def test_ratios_never_rise_and_are_probabilities(schedule):
+    k = {"exponential": 0.9}.get(schedule, 5.0)
     ratio = make_forcing(
-        Training(teacher_forcing_schedule=kind, teacher_forcing_slope=0.01, teacher_forcing_k=k)
+        Training(teacher_forcing_schedule=schedule, teacher_forcing_slope=0.01, teacher_forcing_k=k)
     )
     course = [ratio(step) for step in STEPS]
     assert course == sorted(course, reverse=True)
@@ -75,10 +75,10 @@ def test_ratios_never_rise_and_are_probabilities(kind):
 
 
 def test_the_recipe_chooses_the_schedule():
-    made = make_schedule(
+    schedule = make_schedule(
         Training(schedule="cosine", steps=100, warmup_steps=10, min_learning_rate_ratio=0.5)
     )
-    assert made(100) == pytest.approx(0.5)
+    assert schedule(100) == pytest.approx(0.5)
     assert make_schedule(Training(schedule="plateau", warmup_steps=10))(5) == 0.5
     assert make_plateau(Training(schedule="plateau")) == Plateau()
     assert make_plateau(Training(schedule="cosine")) is None

@@ -1,4 +1,4 @@
-"""What the decoder is told: the correct words, its own, or some of each."""
+"""Scheduled sampling: decoder inputs from the reference, from the model, or mixed."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from dhyan.special_tokens import BOS, EOS
 from dhyan.training.scheduled_sampling import decode_stepwise, decode_with_forcing
 from tests.laws.family import VOCABULARY, build
 
-KINDS = [
+MODELS = [
     ("gru", "bahdanau-additive"),
     ("bi-lstm", "luong-direct"),
     ("gru", "luong-general"),
@@ -17,7 +17,7 @@ KINDS = [
 ]
 
 
-@pytest.fixture(params=KINDS, ids="+".join)
+@pytest.fixture(params=MODELS, ids="+".join)
 def model(request):
     torch.manual_seed(0)
     return build(*request.param).eval()
@@ -31,48 +31,51 @@ def batch():
     return Batch(source, target)
 
 
-def test_stepwise_teacher_forcing_equals_one_pass(model, batch):
-    told = torch.ones_like(batch.inputs.mask)
+def test_stepwise_teacher_forcing_equals_a_parallel_pass(model, batch):
+    forced = torch.ones_like(batch.inputs.mask)
     torch.testing.assert_close(
-        decode_stepwise(model, batch, told), model(batch), atol=1e-5, rtol=1e-4
+        decode_stepwise(model, batch, forced), model(batch), atol=1e-5, rtol=1e-4
     )
     assert torch.equal(decode_with_forcing(model, batch, 1.0), model(batch))
 
 
 def test_free_running_continues_from_the_most_likely_token(model, batch):
     logits = decode_with_forcing(model, batch, 0.0)
-    state, word = model.start(batch.source), batch.inputs.ids[:, 0]
-    for place in range(logits.shape[1]):
-        wanted, state = model.step(word, state)
-        torch.testing.assert_close(logits[:, place], wanted)
-        word = wanted.argmax(dim=-1)
+    state, token = model.start(batch.source), batch.inputs.ids[:, 0]
+    for position in range(logits.shape[1]):
+        expected, state = model.step(token, state)
+        torch.testing.assert_close(logits[:, position], expected)
+        token = expected.argmax(dim=-1)
 
 
 def test_each_token_is_forced_independently(model, batch):
-    told = torch.zeros_like(batch.inputs.mask)
-    told[1, 2] = True
-    nothing, something = decode_with_forcing(model, batch, 0.0), decode_stepwise(model, batch, told)
-    other = nothing[1, 1].argmax() != batch.inputs.ids[1, 2]
-    assert torch.equal(nothing[[0, 2]], something[[0, 2]])
-    assert torch.equal(nothing[1, :2], something[1, :2])
-    assert torch.equal(nothing[1, 2], something[1, 2]) != bool(other)
+    forced = torch.zeros_like(batch.inputs.mask)
+    forced[1, 2] = True
+    free_running, partly_forced = (
+        decode_with_forcing(model, batch, 0.0),
+        decode_stepwise(model, batch, forced),
+    )
+    other = free_running[1, 1].argmax() != batch.inputs.ids[1, 2]
+    assert torch.equal(free_running[[0, 2]], partly_forced[[0, 2]])
+    assert torch.equal(free_running[1, :2], partly_forced[1, :2])
+    assert torch.equal(free_running[1, 2], partly_forced[1, 2]) != bool(other)
 
 
 def test_forced_tokens_follow_from_the_seed_and_have_the_probability(monkeypatch, batch):
-    seen, model = [], build("gru", "luong-general")
+    masks, model = [], build("gru", "luong-general")
 
-    def spied(model, batch, told):
-        seen.append(told)
+    def record(model, batch, forced):
+        masks.append(forced)
         return model(batch)
 
-    monkeypatch.setattr("dhyan.training.scheduled_sampling.decode_stepwise", spied)
-    many = Batch(batch.source, Tokens.pad([[BOS, *[5] * 100, EOS]] * 3))
+    monkeypatch.setattr("dhyan.training.scheduled_sampling.decode_stepwise", record)
+    long_batch = Batch(batch.source, Tokens.pad([[BOS, *[5] * 100, EOS]] * 3))
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        decode_with_forcing(model, many, 0.3)
-    assert torch.equal(seen[0], seen[1])
-    assert not torch.equal(seen[0], seen[2])
-    assert 0.2 < seen[0].float().mean() < 0.4
+        decode_with_forcing(model, long_batch, 0.3)
+    assert torch.equal(masks[0], masks[1])
+    assert not torch.equal(masks[0], masks[2])
+    assert 0.2 < masks[0].float().mean() < 0.4
 
 
 def test_every_weight_gets_a_gradient_without_teacher_forcing(model, batch):
