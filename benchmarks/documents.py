@@ -46,8 +46,8 @@ def _check_links() -> Iterator[str]:
 
 def _check_speed_tables() -> Iterator[str]:
     text = tables.PAGE.read_text(encoding="utf-8")
-    written = text.partition(tables.BEGIN)[2].partition(tables.END)[0]
-    if written.strip() != tables.tables().strip():
+    stored = text.partition(tables.BEGIN)[2].partition(tables.END)[0]
+    if stored.strip() != tables.tables().strip():
         yield "benchmarks/README.md: tables differ from results; run `python -m benchmarks tables`"
 
 
@@ -63,11 +63,11 @@ def _check_predictions() -> Iterator[str]:
     """The predictions of the ladder's result are those of the code, with the same outcomes."""
     path = newest("ladder")
     figures = dict(_read_figures(path))
-    written = [(outcome["says"], outcome["held"]) for outcome in figures["predictions"]]
+    stored = [(outcome["says"], outcome["held"]) for outcome in figures["predictions"]]
     computed = [
         (prediction.statement, bool(prediction.holds(figures))) for prediction in ladder.PREDICTIONS
     ]
-    if written != computed:
+    if stored != computed:
         yield f"{path.name}: predictions or outcomes differ from benchmarks/ladder.py"
 
 
@@ -89,9 +89,9 @@ def _check_mechanisms() -> Iterator[str]:
         yield f"docs/reference/mechanisms.md: the commands of the table are not those of {link}"
     for command, parameters, loss, exact in rows:
         figures = measured.get(command, {})
-        shown = int(parameters.replace(",", "")), float(loss), round(float(exact) / 100, 6)
+        row_figures = int(parameters.replace(",", "")), float(loss), round(float(exact) / 100, 6)
         names = ("parameters", "valid_loss", "exact")
-        if shown != tuple(round(figures.get(name, -1), 6) for name in names):
+        if row_figures != tuple(round(figures.get(name, -1), 6) for name in names):
             yield f"docs/reference/mechanisms.md: {command}: the figures are not those of {link}"
 
 
@@ -104,10 +104,10 @@ def _check_bottleneck_snapshot() -> Iterator[str]:
     if [model.name for model in snapshot] != [model.name for model in report]:
         yield f"snapshot of the lesson bottleneck: its models are not those of {path.name}"
         return
-    for shown, measured in zip(snapshot, report, strict=True):
+    for stored, measured in zip(snapshot, report, strict=True):
         close = all(
             value == exact or (value and exact and isclose(value, exact, rel_tol=1e-4))
-            for value, exact in zip(shown.bleu, measured.bleu, strict=True)
+            for value, exact in zip(stored.bleu, measured.bleu, strict=True)
         )
-        if not close or not isclose(shown.retained, measured.retained, rel_tol=1e-3):
-            yield f"snapshot of the lesson bottleneck: {shown.name} differs from {path.name}"
+        if not close or not isclose(stored.retained, measured.retained, rel_tol=1e-3):
+            yield f"snapshot of the lesson bottleneck: {stored.name} differs from {path.name}"

@@ -79,8 +79,8 @@ def mechanisms() -> object:
     from dhyan.data.synthetic import number_pairs
 
     corpus = read_corpus(load_recipe("numbers"))
-    known = {pair.source for pair in (*corpus.training, *corpus.validation)}
-    held_out = (pair for pair in number_pairs(seed=0) if pair.source not in known)
+    training_sources = {pair.source for pair in (*corpus.training, *corpus.validation)}
+    held_out = (pair for pair in number_pairs(seed=0) if pair.source not in training_sources)
     test = [next(held_out) for _ in range(TEST_PAIRS)]
     results = {}
     for command in dict.fromkeys(re.findall(r"`(dhyan train [^`]+)`", MECHANISMS_PAGE.read_text())):

@@ -114,30 +114,30 @@ def goodput(
 
 def misses(result: Mapping[str, Any]) -> list[str]:
     """The missed target as a sentence; empty if it was reached."""
-    share, lost = result["effective_share"], {**result["seconds"]}
+    share, seconds_lost = result["effective_share"], {**result["seconds"]}
     if share >= TARGET_SHARE:
         return []
-    lost.pop("useful_steps")
-    largest = max(lost, key=lambda part: lost[part])
-    loss = f"largest loss: {largest}, {lost[largest]} of {result['wall_seconds']} s"
+    seconds_lost.pop("useful_steps")
+    largest = max(seconds_lost, key=lambda part: seconds_lost[part])
+    loss = f"largest loss: {largest}, {seconds_lost[largest]} of {result['wall_seconds']} s"
     return [f"effective_share: {share}, target {TARGET_SHARE}; {loss}"]
 
 
 def account(attempts: Sequence[Attempt]) -> dict[str, object]:
     """Seconds by what they were spent on, and the share of steps that were not lost."""
     wall = attempts[-1].end - attempts[0].start
-    useful, lost = 0.0, 0.0
+    useful, repeated = 0.0, 0.0
     for attempt in attempts:
         saved = attempt.saved_step
         useful += sum(seconds for step, seconds in attempt.steps() if step <= saved)
-        lost += sum(seconds for step, seconds in attempt.steps() if step > saved)
+        repeated += sum(seconds for step, seconds in attempt.steps() if step > saved)
     startup = sum(attempt.first_step - attempt.start for attempt in attempts)
-    between = sum(later.start - earlier.end for earlier, later in pairwise(attempts))
+    idle = sum(later.start - earlier.end for earlier, later in pairwise(attempts))
     parts = {
         "useful_steps": useful,
         "startup": startup,
-        "repeated_steps": lost,
-        "between_processes": between,
+        "repeated_steps": repeated,
+        "between_processes": idle,
     }
     parts["saving_and_other"] = wall - sum(parts.values())
     return {

@@ -1,4 +1,4 @@
-"""How fast the primer makes sentences, how many of them differ, and how large its lexicon is."""
+"""Primer benchmark: sentences per second, distinct sentences, size of the lexicon."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -8,8 +8,8 @@ from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.templates import templates
 
-SAMPLE, MANY = 20_000, 1_200_000  # of which more than a million differ
-LONGEST = (15, 60)
+SAMPLE, VARIETY_SAMPLE = 20_000, 1_200_000  # more than a million distinct
+MAX_WORDS = (15, 60)
 
 
 def primer() -> object:
@@ -17,46 +17,46 @@ def primer() -> object:
     read_lexicon(), templates()
     return {
         "pairs_per_second": {
-            f"{what}, up to {longest} words": _rate(write, longest)
-            for longest in LONGEST
-            for what, write in (("text", _text), ("text, links and heads", _all))
+            f"{annotations}, up to {max_words} words": _rate(write, max_words)
+            for max_words in MAX_WORDS
+            for annotations, write in (("text", _text), ("text, links and heads", _all))
         },
-        **_variety(islice(generate_sentences("train"), MANY)),
+        **_variety(islice(generate_sentences("train"), VARIETY_SAMPLE)),
         "words": _words(),
     }
 
 
-def _text(twin: SentencePair) -> None:
-    _ = twin.english, twin.hindi
+def _text(pair: SentencePair) -> None:
+    _ = pair.english, pair.hindi
 
 
-def _all(twin: SentencePair) -> None:
-    _ = twin.english, twin.hindi, twin.links, twin.heads(0), twin.heads(1)
+def _all(pair: SentencePair) -> None:
+    _ = pair.english, pair.hindi, pair.links, pair.heads(0), pair.heads(1)
 
 
-def _rate(write: Callable[[SentencePair], None], longest: int) -> int:
-    """Pairs a second; the first few, which fill the tables, are not timed."""
-    twins = generate_sentences("train", max_words=longest)
-    for twin in islice(twins, SAMPLE // 10):
-        write(twin)
+def _rate(write: Callable[[SentencePair], None], max_words: int) -> int:
+    """Pairs per second; the first few, which fill the caches, are not timed."""
+    pairs = generate_sentences("train", max_words=max_words)
+    for pair in islice(pairs, SAMPLE // 10):
+        write(pair)
     began = time.perf_counter()
-    for twin in islice(twins, SAMPLE):
-        write(twin)
+    for pair in islice(pairs, SAMPLE):
+        write(pair)
     return round(SAMPLE / (time.perf_counter() - began))
 
 
-def _variety(twins: Iterable[SentencePair]) -> dict[str, object]:
+def _variety(pairs: Iterable[SentencePair]) -> dict[str, object]:
     """Different sentences, counted by their hashes, which a million do not exhaust."""
     english: set[int] = set()
     first: dict[int, int] = {}
     shared: set[int] = set()
-    for twin in twins:
-        said, meant = hash(twin.english), hash(twin.hindi)
-        english.add(said)
-        if first.setdefault(meant, said) != said:
-            shared.add(meant)
+    for pair in pairs:
+        english_hash, hindi_hash = hash(pair.english), hash(pair.hindi)
+        english.add(english_hash)
+        if first.setdefault(hindi_hash, english_hash) != english_hash:
+            shared.add(hindi_hash)
     return {
-        "pairs": MANY,
+        "pairs": VARIETY_SAMPLE,
         "different_english": len(english),
         "different_hindi": len(first),
         "share_of_hindi_with_several_english": round(len(shared) / len(first), 5),
@@ -83,8 +83,8 @@ def _words() -> dict[str, dict[str, int]]:
             "english": len(
                 {name.english for name in lexicon.names}
                 | {word for noun in nouns for word in (*noun.english, *noun.plural)}
-                | {word for one in lexicon.adjectives for word in one.english}
-                | {word for one in adverbs for word in one.english}
+                | {word for entry in lexicon.adjectives for word in entry.english}
+                | {word for entry in adverbs for word in entry.english}
                 | {
                     word
                     for verb in verbs
@@ -98,8 +98,8 @@ def _words() -> dict[str, dict[str, int]]:
             "hindi": len(
                 {name.hindi for name in lexicon.names}
                 | {word for noun in nouns for form in noun.hindi for word in form}
-                | {word for one in lexicon.adjectives for form in one.hindi for word in form}
-                | {word for one in adverbs for word in one.hindi}
+                | {word for entry in lexicon.adjectives for form in entry.hindi for word in form}
+                | {word for entry in adverbs for word in entry.hindi}
                 | {
                     word
                     for verb in verbs

@@ -141,8 +141,8 @@ def real(model: Path, seconds: float) -> dict[str, Any]:
     texts = sentences()
     with running_server(pinned_worker(model)) as port:
         message = _message(port, lambda number: texts[number % len(texts)])
-        seconds_taken, replies = asyncio.run(saturate(port, IN_FLIGHT, 3000, message))
-        estimate = sum(reply.status == 200 for reply in replies) / seconds_taken
+        elapsed, replies = asyncio.run(saturate(port, IN_FLIGHT, 3000, message))
+        estimate = sum(reply.status == 200 for reply in replies) / elapsed
 
         def capacity() -> float:
             """Goodput at twice the estimated capacity; measured repeatedly, as speed varies."""

@@ -17,8 +17,11 @@ HERE = Path(__file__).parent
 LECTURES = tuple(sorted((HERE / "lectures").glob("*.md")))
 FENCE = re.compile(r"^```python\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 SVG = "image/svg+xml"
-UNSEEN = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
-LETTERS = {"NotoSansDevanagari-Regular-": "n", "DejaVuSans-": "d"}  # by the font, then a number
+METADATA = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
+SHORT_FONT_NAMES = {
+    "NotoSansDevanagari-Regular-": "n",
+    "DejaVuSans-": "d",
+}  # by the font, then a number
 SECONDS = 300  # for a cell
 
 
@@ -27,7 +30,7 @@ class ThisPython(AsyncKernelManager):
 
     @property
     def kernel_spec(self) -> KernelSpec:
-        """How to start it; it keeps its warnings to itself."""
+        """The kernel specification, without warnings."""
         start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         return KernelSpec(argv=[*start, "--log-level=ERROR"], language="python")
 
@@ -37,7 +40,7 @@ def build(numbers: list[str]) -> None:
     for page in LECTURES:
         if not numbers or str(int(page.stem[:2])) in numbers:
             print(page.stem, file=sys.stderr, flush=True)
-            write(executed(notebook(page)), HERE / f"{page.stem}.ipynb")
+            write(execute(notebook(page)), HERE / f"{page.stem}.ipynb")
     (HERE / "README.md").write_text(index(), encoding="utf-8")
 
 
@@ -48,22 +51,22 @@ def notebook(page: Path) -> NotebookNode:
     """
     texts = FENCE.split(page.read_text(encoding="utf-8"))
     make = (nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell)
-    cells = [make[place % 2](text.strip()) for place, text in enumerate(texts) if text.strip()]
-    for place, cell in enumerate(cells, 1):
-        cell.id = f"{page.stem[:2]}-{place:02}"
+    cells = [make[index % 2](text.strip()) for index, text in enumerate(texts) if text.strip()]
+    for index, cell in enumerate(cells, 1):
+        cell.id = f"{page.stem[:2]}-{index:02}"
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return nbformat.v4.new_notebook(cells=cells, metadata=about)
 
 
-def executed(found: NotebookNode, **environment: str) -> NotebookNode:
-    """The notebook after every cell was run, one thread each; nothing tells when or where."""
-    about = dict(found.metadata)
+def execute(notebook_node: NotebookNode, **environment: str) -> NotebookNode:
+    """The notebook after running every cell, in one thread, without times and paths."""
+    about = dict(notebook_node.metadata)
     with TemporaryDirectory() as settings:
         own = {"IPYTHONDIR": settings, "OMP_NUM_THREADS": "1", "PYTHONPATH": _paths()}
         sockets = {"transport": "ipc", "ip": f"{settings}/kernel"}  # ports may be taken meanwhile
         client = NotebookClient(
-            found,
+            notebook_node,
             timeout=SECONDS,
             kernel_manager_class=ThisPython,
             coalesce_streams=True,
@@ -71,30 +74,32 @@ def executed(found: NotebookNode, **environment: str) -> NotebookNode:
         )
         client.resources = {"metadata": {"path": str(HERE)}}
         client.execute(env={**os.environ, **own, **environment})
-    found.metadata = nbformat.from_dict(about)
-    for cell in found.cells:
+    notebook_node.metadata = nbformat.from_dict(about)
+    for cell in notebook_node.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", ()):
             if SVG in output.get("data", {}):
-                output.data = {SVG: smaller(output.data[SVG])}  # its text is all its numbers again
-    return found
+                output.data = {
+                    SVG: minify_svg(output.data[SVG])
+                }  # its text is all its numbers again
+    return notebook_node
 
 
-def smaller(svg: str) -> str:
-    """A drawing in one line, its letters named shortly, without what is not drawn."""
-    for name, short in LETTERS.items():
+def minify_svg(svg: str) -> str:
+    """A minified SVG: one line, short glyph names, no metadata."""
+    for name, short in SHORT_FONT_NAMES.items():
         svg = svg.replace(name, short)
-    return " ".join(UNSEEN.sub("", svg).split()).replace("> <", "><")
+    return " ".join(METADATA.sub("", svg).split()).replace("> <", "><")
 
 
-def write(found: NotebookNode, path: Path) -> None:
-    """A file that is the same whenever the cells and their outputs are."""
-    nbformat.validate(found)
-    nbformat.write(found, path)
+def write(notebook_node: NotebookNode, path: Path) -> None:
+    """Write a notebook; equal cells and outputs give equal bytes."""
+    nbformat.validate(notebook_node)
+    nbformat.write(notebook_node, path)
 
 
 def index() -> str:
-    """What there is, and how to use it."""
+    """The README: a table of the notebooks, and how to use them."""
     rows = [f"| [{page.stem}]({page.stem}.ipynb) | {_title(page)} |" for page in LECTURES]
     head = """# Ten lectures
 

@@ -83,8 +83,8 @@ def random_corpus(sentences: int, length: int, vocabulary: int, *, seed: int = 1
 @cache
 def numbered_words(vocabulary: int) -> Tokenizer:
     """A tokenizer with a vocabulary of generated words."""
-    letters = ("".join(word) for word in product("abcdefghijklmnopqrstuvwxyz", repeat=4))
-    sentence = " ".join(islice(letters, vocabulary))
+    generated_words = ("".join(word) for word in product("abcdefghijklmnopqrstuvwxyz", repeat=4))
+    sentence = " ".join(islice(generated_words, vocabulary))
     return Tokenizer.train([sentence], kind="words", size=vocabulary)
 
 

@@ -28,7 +28,7 @@ def build(names: list[str], *, draw_figures: bool = True) -> None:
         if not names or lesson.name in names:
             print(lesson.name, file=sys.stderr, flush=True)
             result = lesson.load()()
-            trained = snapshot_beside(lesson, result)
+            trained = trained_snapshot(lesson, result)
             if draw_figures:
                 draw(result, lesson.name)
                 if trained:
@@ -38,7 +38,7 @@ def build(names: list[str], *, draw_figures: bool = True) -> None:
     (HERE / "README.md").write_text(index(), encoding="utf-8")
 
 
-def snapshot_beside(lesson: Lesson, result: LessonResult) -> LessonResult | None:
+def trained_snapshot(lesson: Lesson, result: LessonResult) -> LessonResult | None:
     """The snapshot of a trained model, where the lesson does not show it by itself."""
     if result.provenance is None and has_snapshot(lesson.name):
         return read_snapshot(lesson.name, LessonResult)

@@ -24,9 +24,9 @@ def test_optional_arguments_have_defaults():
 
 
 def test_an_unknown_command_is_an_error(capsys):
-    with pytest.raises(SystemExit) as leaving:
+    with pytest.raises(SystemExit) as caught:
         parse(["speedup"])
-    assert leaving.value.code == 2
+    assert caught.value.code == 2
     assert "check-documents" in capsys.readouterr().err
 
 

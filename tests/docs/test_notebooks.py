@@ -149,7 +149,7 @@ L 2 3"/>
  <use xlink:href="#DejaVuSans-61"/>
 </svg>"""
     small = '<svg><path id="d61" d="M 0 1 L 2 3"/><use xlink:href="#d61"/></svg>'
-    assert BUILD.smaller(svg) == small
+    assert BUILD.minify_svg(svg) == small
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def alone(tmp_path, monkeypatch):
 @pytest.mark.slow
 @RUN
 def test_a_notebook_runs_without_a_network(page, alone):
-    notebook = BUILD.executed(BUILD.notebook(page))
+    notebook = BUILD.execute(BUILD.notebook(page))
     assert all(cell.execution_count for cell in cells(notebook, "code"))
 
 
@@ -179,7 +179,7 @@ def test_the_kernel_is_this_python_with_this_package_and_no_network(tmp_path, al
         "except OSError as error:\n    print(error)\n```\n",
         encoding="utf-8",
     )
-    where, refused = (cell.outputs for cell in cells(BUILD.executed(BUILD.notebook(page)), "code"))
+    where, refused = (cell.outputs for cell in cells(BUILD.execute(BUILD.notebook(page)), "code"))
     python, package = where[0].text.splitlines()
     assert python == sys.executable
     assert Path(package) == ROOT.parent / "src" / "dhyan" / "__init__.py"

@@ -153,12 +153,12 @@ def traced(server, arguments, *options, seconds=300):
 
 def changes(calls, folder, kinds=CHANGES):
     """The system calls of these kinds that change something in a folder, in order."""
-    counts, found = Counter(), []
+    counts, points = Counter(), []
     for call, rest in CALL.findall(calls):
         counts[call] += 1
         if call in kinds and str(folder) in rest and (call != "openat" or "O_CREAT" in rest):
-            found.append(Point(call, counts[call], rest.replace(str(folder), "RUN")))
-    return found
+            points.append(Point(call, counts[call], rest.replace(str(folder), "RUN")))
+    return points
 
 
 def spread(points, count):

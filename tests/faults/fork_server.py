@@ -55,8 +55,8 @@ def wait(pid, seconds):
     """The child's exit code, negative if a signal ended it; None if it took too long."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
+        exited_pid, status = os.waitpid(pid, os.WNOHANG)
+        if exited_pid:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.002)
     os.kill(pid, signal.SIGKILL)

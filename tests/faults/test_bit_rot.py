@@ -1,4 +1,4 @@
-"""What a disk does to a checkpoint is noticed, named and gone around."""
+"""Bit rot: damaged checkpoints are detected, named and skipped."""
 
 import random
 import shutil
@@ -11,54 +11,54 @@ from dhyan.run.load import MODEL_FILES
 from dhyan.run.run_folder import STATE_FILES
 from tests.faults.fork_client import newest_step
 
-FLIPS, CUTS = 1000, 200
+FLIPS, TRUNCATIONS = 1000, 200
 NEEDED = (*MODEL_FILES, *STATE_FILES)
 
 
-def flipped(data, rng):
-    place = rng.randrange(8 * len(data))
+def flip_bit(data, rng):
+    position = rng.randrange(8 * len(data))
     bad = bytearray(data)
-    bad[place // 8] ^= 1 << place % 8
+    bad[position // 8] ^= 1 << position % 8
     return bytes(bad)
 
 
-def cut(data, rng):
+def truncate(data, rng):
     return data[: rng.randrange(len(data))]
 
 
 def test_every_flipped_bit_and_truncation_is_detected_and_skipped(log, training_of, memory_folder):
     run = memory_folder / "run"
     shutil.copytree(training_of("rnn").undisturbed, run)
-    newest, rng, noticed = newest_step(run), random.Random(5), Counter()
+    newest, rng, detected = newest_step(run), random.Random(5), Counter()
     folder, older = run / f"step-{newest}", run / f"step-{newest - 1}"
-    good_ones = read_checkpoint(older)
+    older_files = read_checkpoint(older)
     paths = sorted(folder.iterdir())
     assert len(paths) == 7
-    for harm, count in ((flipped, FLIPS), (cut, CUTS)):
+    for damage, count in ((flip_bit, FLIPS), (truncate, TRUNCATIONS)):
         for number in range(count):
             path = paths[number % len(paths)]
-            good = path.read_bytes()
-            path.write_bytes(harm(good, rng))
+            content = path.read_bytes()
+            path.write_bytes(damage(content, rng))
             log.clear()
-            assert newest_valid_checkpoint(run, NEEDED) == (older, good_ones)
+            assert newest_valid_checkpoint(run, NEEDED) == (older, older_files)
             (line,) = log.messages
             assert line.startswith(f"{path}: ")
             assert f"skipped, now damaged-{folder.name}; {older.name} is used" in line
             (run / f"damaged-{folder.name}").rename(folder)
-            noticed[harm.__name__] += 1
-            path.write_bytes(good)
-    assert noticed == {"flipped": FLIPS, "cut": CUTS}
+            detected[damage.__name__] += 1
+            path.write_bytes(content)
+    assert detected == {"flip_bit": FLIPS, "truncate": TRUNCATIONS}
     assert read_checkpoint(folder)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("harm", [flipped, cut])
-def test_a_damaged_checkpoint_is_skipped_and_the_end_is_the_same(server, copy_of, harm):
+@pytest.mark.parametrize("damage", [flip_bit, truncate])
+def test_a_damaged_checkpoint_is_skipped_and_the_end_is_the_same(server, copy_of, damage):
     training, run = copy_of("rnn")
     newest = newest_step(run)
     for name in ("model.safetensors", "training.safetensors", "manifest.json", "recipe.toml"):
         path = run / f"step-{newest}" / name
-        path.write_bytes(harm(path.read_bytes(), random.Random(3)))
+        path.write_bytes(damage(path.read_bytes(), random.Random(3)))
         code, output = server.run(*training.arguments(run))
         assert code == 0, output
         (line,) = [line for line in output.splitlines() if f"step-{newest}/{name}: " in line]
@@ -71,7 +71,7 @@ def test_without_a_valid_checkpoint_the_run_ends_with_an_error(server, copy_of):
     training, run = copy_of("rnn")
     for folder in run.glob("step-*"):
         path = folder / "training.json"
-        path.write_bytes(flipped(path.read_bytes(), random.Random(1)))
+        path.write_bytes(flip_bit(path.read_bytes(), random.Random(1)))
     before = sorted(run.rglob("*"))
     code, output = server.run(*training.arguments(run))
     assert code == 2

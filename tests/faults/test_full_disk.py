@@ -20,7 +20,7 @@ WARNINGS = ("not saved, going on: ", " is whole, but ", "its lines are kept unti
 QUICK, ALL = 10, 0
 
 
-def one_each(points, count):
+def one_point_per_call(points, count):
     """So many of the points, each with one of the errors it may meet."""
     cases = [(p, ERRORS[p.call][n % len(ERRORS[p.call])]) for n, p in enumerate(points)]
     return cases[:: max(1, len(cases) // count)]
@@ -46,7 +46,7 @@ def test_training_goes_on_after_any_write_error(server, saves, count):
     training, out, (first, second, last) = saves
     cases = [(p, error) for p in (*first, *second, *last) for error in ERRORS[p.call]]
     if count:
-        cases = [*one_each(first + second, count), *one_each(last, count)]
+        cases = [*one_point_per_call(first + second, count), *one_point_per_call(last, count)]
     unsaved = 0
     for point, error in cases:
         shutil.rmtree(out)

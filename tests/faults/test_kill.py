@@ -23,7 +23,12 @@ RARELY = {"training.validate_every": 8}
     ],
 )
 def test_a_killed_run_ends_in_the_same_bits(server, training_of, family, kills, steps, tmp_path):
-    training, rng, out, seen = training_of(family), random.Random(7), tmp_path / "killed", []
+    training, rng, out, steps_reached = (
+        training_of(family),
+        random.Random(7),
+        tmp_path / "killed",
+        [],
+    )
     arguments = training.arguments(out, steps, **RARELY)
     for kill in range(kills):
         child, reached = server.start(*arguments), newest_step(out)
@@ -33,16 +38,18 @@ def test_a_killed_run_ends_in_the_same_bits(server, training_of, family, kills, 
         time.sleep(rng.uniform(0, 0.1) if kill else 0.05)
         child.send(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL, "the run ended before it could be killed"
-        seen.append(newest_step(out))
-    assert 0 < seen[-1] < steps
-    assert len(set(seen)) > kills // 2, f"the kills fell too close together: {seen}"
+        steps_reached.append(newest_step(out))
+    assert 0 < steps_reached[-1] < steps
+    assert len(set(steps_reached)) > kills // 2, (
+        f"the kills fell too close together: {steps_reached}"
+    )
     code, output = server.run(*arguments, seconds=600)
     assert code == 0, output
     undisturbed = tmp_path / "undisturbed"
     assert server.run(*training.arguments(undisturbed, steps, **RARELY), seconds=600)[0] == 0
     assert training.final_files(out, steps) == training.final_files(undisturbed, steps)
     assert not list(out.glob("tmp-*"))
-    print(f"{family}: {kills} kills, at {len(set(seen))} different steps")
+    print(f"{family}: {kills} kills, at {len(set(steps_reached))} different steps")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ NAN, INF, LAST = float("nan"), float("inf"), 12
 
 
 class Backwards(torch.autograd.Function):
-    """Says nothing on the way there and spoils the gradient on the way back."""
+    """Identity in the forward pass; poisons the gradient in the backward pass."""
 
     @staticmethod
     def forward(ctx, loss):
@@ -44,20 +44,22 @@ POISONS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Poisoned(Objective):
-    """An objective that is spoiled for batches with a mark, a number of rows or a word in them."""
+    """An objective whose loss or gradient is not finite for some batches."""
 
     poison: object = None
-    spoils: object = None
+    is_poisoned: object = None
 
     def __call__(self, model, batch, step):
         loss = super().__call__(model, batch, step)
-        return self.poison(loss) if self.spoils(batch) else loss
+        return self.poison(loss) if self.is_poisoned(batch) else loss
 
 
 def has_row(batches, position):
     """Whether a batch is the one at a position."""
-    wanted = batches.at(position)[0].source.ids
-    return lambda batch: batch.source.ids.shape == wanted.shape and batch.source.ids.equal(wanted)
+    expected = batches.at(position)[0].source.ids
+    return lambda batch: (
+        batch.source.ids.shape == expected.shape and batch.source.ids.equal(expected)
+    )
 
 
 @pytest.fixture
@@ -66,31 +68,33 @@ def fake_graphs(monkeypatch):
     monkeypatch.setattr(cuda_graph, "synchronization_is_an_error", nullcontext)
 
 
-def poisoned(kind, spoils, update=EagerUpdate, **settings):
+def poisoned(poison, is_poisoned, update=EagerUpdate, **settings):
     trainer = fused(make_trainer(**settings)[0])
     trainer.make_update = update
-    objective = Poisoned(poison=POISONS[kind], spoils=spoils)
+    objective = Poisoned(poison=POISONS[poison], is_poisoned=is_poisoned)
     trainer.settings = replace(trainer.settings, objective=objective)
     return trainer
 
 
 def state(trainer):
-    """Every number of a trainer: weights, their average, and the optimizer's memory of them."""
-    kept = [trainer.optimizer.state[weight] for weight in trainer.model.parameters()]
-    memory = [one[key].float().flatten() for one in kept for key in sorted(one)]
-    average = [one.flatten() for one in trainer.weights().values()]
+    """Every number of a trainer: weights, their average, and the optimizer state."""
+    optimizer_states = [trainer.optimizer.state[weight] for weight in trainer.model.parameters()]
+    memory = [
+        values[key].float().flatten() for values in optimizer_states for key in sorted(values)
+    ]
+    average = [values.flatten() for values in trainer.weights().values()]
     return torch.cat([weights(trainer), *memory, *average])
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
-@pytest.mark.parametrize("kind", POISONS)
+@pytest.mark.parametrize("poison", POISONS)
 def test_a_step_that_is_not_finite_changes_nothing_and_names_its_examples(
-    fake_graphs, kind, update
+    fake_graphs, poison, update
 ):
-    spoils = has_row(make_trainer()[0].batches, 8)
-    trainer = poisoned(kind, spoils, update, ema=0.9)
-    left = poisoned(kind, lambda batch: False, update, ema=0.9)
-    list(trainer.run(2)), list(left.run(2))
+    is_poisoned = has_row(make_trainer()[0].batches, 8)
+    trainer = poisoned(poison, is_poisoned, update, ema=0.9)
+    unpoisoned = poisoned(poison, lambda batch: False, update, ema=0.9)
+    list(trainer.run(2)), list(unpoisoned.run(2))
     before = state(trainer).clone()
     events = list(trainer.run(1))
     assert torch.equal(state(trainer), before)
@@ -98,14 +102,14 @@ def test_a_step_that_is_not_finite_changes_nothing_and_names_its_examples(
     assert (event.step, event.positions, event.examples) == (3, (8,), (8, 9, 10, 11))
     assert "nan" in event.reason or "inf" in event.reason
     assert not [event for event in events if isinstance(event, Stepped)]
-    left.state = replace(left.state, step=3, position=12)
-    list(trainer.run(3)), list(left.run(3))
-    assert torch.equal(state(trainer), state(left))
+    unpoisoned.state = replace(unpoisoned.state, step=3, position=12)
+    list(trainer.run(3)), list(unpoisoned.run(3))
+    assert torch.equal(state(trainer), state(unpoisoned))
     assert (trainer.state.skipped_steps, trainer.state.skipped_in_a_row) == (1, 0)
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
-def test_one_batch_that_is_not_finite_skips_the_whole_step(fake_graphs, update):
+def test_a_batch_that_is_not_finite_skips_the_step(fake_graphs, update):
     trainer = poisoned(
         "loss nan", has_row(make_trainer()[0].batches, 4), update, gradient_accumulation=2
     )
@@ -129,8 +133,8 @@ def files(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus"), pairs=200)
 
 
-def run_with(files, out, spoils, kind="loss nan", resume=False):
-    """A run on files whose objective is spoiled; it keeps every checkpoint."""
+def run_with(files, out, is_poisoned, poison="loss nan", resume=False):
+    """A run on files with a poisoned objective; every checkpoint stays."""
     quick = {
         "training.valid_sentences": 0,
         "training.early_stopping_metric": "loss",
@@ -145,7 +149,11 @@ def run_with(files, out, spoils, kind="loss nan", resume=False):
     run = train(recipe, out, resume=resume, threads=1)
     trainer = run.trainer
     objective = Poisoned(
-        **{**vars(trainer.settings.objective), "poison": POISONS[kind], "spoils": spoils}
+        **{
+            **vars(trainer.settings.objective),
+            "poison": POISONS[poison],
+            "is_poisoned": is_poisoned,
+        }
     )
     trainer.settings = replace(
         trainer.settings, objective=objective, max_skipped_in_a_row=3, max_restores=2
@@ -166,40 +174,40 @@ def collect(run, events):
         events.append(event)
 
 
-def between(first, last):
-    """Spoils the batches of some steps, counted from the first it ever sees."""
-    seen = []
+def poison_between(first, last):
+    """Poison the batches of some steps, counted from the first call."""
+    batches = []
 
-    def spoils(batch):
-        seen.append(batch)
-        return first <= len(seen) <= last
+    def is_poisoned(batch):
+        batches.append(batch)
+        return first <= len(batches) <= last
 
-    return spoils
+    return is_poisoned
 
 
-def test_too_many_skips_restore_the_checkpoint_and_skip_the_batches(files, tmp_path):
+def test_repeated_skips_restore_the_checkpoint_and_skip_the_batches(files, tmp_path):
     out = tmp_path / "run"
-    run = run_with(files, out, between(6, 8))
+    run = run_with(files, out, poison_between(6, 8))
     events = list(run)
     skipped = [event for event in events if isinstance(event, Skipped)]
-    (back,) = [event for event in events if isinstance(event, Restored)]
+    (restored,) = [event for event in events if isinstance(event, Restored)]
     assert [event.step for event in skipped] == [6, 7, 8]
-    assert (back.step, back.checkpoint_step) == (8, 4)
+    assert (restored.step, restored.checkpoint_step) == (8, 4)
     steps = [event.step for event in events if isinstance(event, Stepped)]
     assert steps == [1, 2, 3, 4, 5, *range(5, LAST + 1)]
     batches: Batches = run.trainer.batches
     after = batches.at(skipped[-1].positions[0])[1]
-    assert back.position == after
+    assert restored.position == after
     assert run.trainer.state.skipped_steps == 3
-    assert run.trainer.state.restores == 0, "it is forgiven once there is a good checkpoint"
+    assert run.trainer.state.restores == 0, "reset after the next good checkpoint"
     all_on_disk_is_finite(out)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
-    noted = [line["examples"] for line in lines if line["event"] == "skipped"]
-    assert noted == [batches.example_ids(event.positions[0]) for event in skipped]
+    recorded = [line["examples"] for line in lines if line["event"] == "skipped"]
+    assert recorded == [batches.example_ids(event.positions[0]) for event in skipped]
 
 
 def test_a_restored_run_has_the_weights_of_the_checkpoint(files, tmp_path):
-    run = run_with(files, tmp_path / "run", between(6, 8))
+    run = run_with(files, tmp_path / "run", poison_between(6, 8))
     events = iter(run)
     while not isinstance(event := next(events), Restored):
         pass
@@ -241,9 +249,9 @@ def test_a_restored_run_that_is_killed_ends_in_the_same_bits(files, tmp_path):
     )
 
 
-@pytest.mark.parametrize("kind", POISONS)
-def test_endless_divergence_ends_the_run_and_names_the_examples(files, tmp_path, kind):
-    run = run_with(files, tmp_path / "run", between(6, 10**9), kind)
+@pytest.mark.parametrize("poison", POISONS)
+def test_endless_divergence_ends_the_run_and_names_the_examples(files, tmp_path, poison):
+    run = run_with(files, tmp_path / "run", poison_between(6, 10**9), poison)
     events = []
     with pytest.raises(UserError, match="before step 7, also after 2 restores of step 4") as end:
         collect(run, events)
@@ -260,34 +268,34 @@ def test_endless_divergence_ends_the_run_and_names_the_examples(files, tmp_path,
 @pytest.mark.parametrize("value", [NAN, INF])
 def test_a_weight_that_is_not_finite_is_never_saved(files, tmp_path, value):
     run = run_with(files, tmp_path / "run", lambda batch: False)
-    events, spoilt = [], False
+    events, changed = [], False
     for event in run:
         events.append(event)
-        if event.step == 6 and not spoilt:
-            spoilt = True
+        if event.step == 6 and not changed:
+            changed = True
             embedding = next(iter(run.trainer.model.parameters()))
             with torch.no_grad():
                 embedding.view(-1)[0] = value
-    (back,) = [event for event in events if isinstance(event, Restored)]
-    assert (back.step, back.checkpoint_step) == (8, 4)
+    (restored,) = [event for event in events if isinstance(event, Restored)]
+    assert (restored.step, restored.checkpoint_step) == (8, 4)
     assert run.trainer.state.step == LAST
     all_on_disk_is_finite(tmp_path / "run")
 
 
 def test_optimizer_state_that_is_not_finite_is_never_saved(files, tmp_path):
     run = run_with(files, tmp_path / "run", lambda batch: False)
-    back = []
+    restored = []
     for event in run:
-        if event.step == 6 and isinstance(event, Stepped) and not back:
+        if event.step == 6 and isinstance(event, Stepped) and not restored:
             weight = next(iter(run.trainer.model.parameters()))
             run.trainer.optimizer.state[weight]["exp_avg_sq"].view(-1)[0] = INF
-        back += [event] if isinstance(event, Restored) else []
-    assert [(event.step, event.checkpoint_step) for event in back] == [(8, 4)]
+        restored += [event] if isinstance(event, Restored) else []
+    assert [(event.step, event.checkpoint_step) for event in restored] == [(8, 4)]
     all_on_disk_is_finite(tmp_path / "run")
 
 
 def test_a_run_that_ends_with_skipped_steps_is_saved(files, tmp_path):
-    run = run_with(files, tmp_path / "run", between(LAST - 1, LAST))
+    run = run_with(files, tmp_path / "run", poison_between(LAST - 1, LAST))
     list(run)
     saved = json.loads(read_checkpoint(tmp_path / "run" / f"step-{LAST}")["training.json"])
     assert (saved["skipped_steps"], saved["skipped_in_a_row"]) == (2, 2)
@@ -295,27 +303,27 @@ def test_a_run_that_ends_with_skipped_steps_is_saved(files, tmp_path):
 
 
 def test_no_checkpoint_is_due_while_steps_are_skipped(files, tmp_path):
-    run = run_with(files, tmp_path / "run", between(8, 8))
+    run = run_with(files, tmp_path / "run", poison_between(8, 8))
     saved = [event.step for event in run if isinstance(event, Saved) and not event.best]
     assert 8 not in saved
     assert {4, 12} <= {*saved, *steps_in(tmp_path / "run")}
 
 
-def test_members_are_the_examples_of_a_batch(files, tmp_path):
-    for more in ({}, {"text.tokenizer": "bpe", "text.bpe_dropout": 0.1}):
-        recipe = tiny_recipe("rnn", *files, **more)
-        run = train(recipe, tmp_path / f"run-{len(more)}", threads=1)
+def test_example_ids_are_the_examples_of_a_batch(files, tmp_path):
+    for settings in ({}, {"text.tokenizer": "bpe", "text.bpe_dropout": 0.1}):
+        recipe = tiny_recipe("rnn", *files, **settings)
+        run = train(recipe, tmp_path / f"run-{len(settings)}", threads=1)
         batches, position = run.trainer.batches, 0
         with run.lock:
-            seen = []
+            example_ids = []
             while position < batches.size:
                 rows = batches.example_ids(position)
                 batch, after = batches.at(position)
                 assert len(rows) == len(batch.source) == after - position
-                if not more:
+                if not settings:
                     assert batches.examples.batch(torch.tensor(rows).numpy()).source.ids.equal(
                         batch.source.ids
                     )
-                seen += rows
+                example_ids += rows
                 position = after
-            assert sorted(seen) == list(range(len(batches.examples)))
+            assert sorted(example_ids) == list(range(len(batches.examples)))

@@ -48,7 +48,7 @@ def fake_graphs(monkeypatch):
     monkeypatch.setattr(cuda_graph, "synchronization_is_an_error", nullcontext)
 
 
-def cramped(room, update=EagerUpdate, error="cuda", rows=6, **settings):
+def limited_trainer(room, update=EagerUpdate, error="cuda", rows=6, **settings):
     trainer = fused(make_trainer(batches=Endless(rows=rows), **settings)[0])
     trainer.make_update = update
     objective = Cramped(room=room, error=ERRORS[error])
@@ -59,37 +59,40 @@ def cramped(room, update=EagerUpdate, error="cuda", rows=6, **settings):
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_split_step_has_the_same_gradient_and_is_reported(fake_graphs, update, error):
-    straight, parted = cramped(99, update), cramped(2, update, error)
-    events = [list(trainer.run(3)) for trainer in (straight, parted)]
-    torch.testing.assert_close(weights(parted), weights(straight), rtol=1e-4, atol=1e-6)
+    unsplit, split_trainer = limited_trainer(99, update), limited_trainer(2, update, error)
+    events = [list(trainer.run(3)) for trainer in (unsplit, split_trainer)]
+    torch.testing.assert_close(weights(split_trainer), weights(unsplit), rtol=1e-4, atol=1e-6)
     split = [event for event in events[1] if isinstance(event, BatchSplit)]
     assert split == [BatchSplit(step, 4) for step in (1, 2, 3)]
-    assert parted.state.split_steps == 3
-    assert straight.state.split_steps == 0
+    assert split_trainer.state.split_steps == 3
+    assert unsplit.state.split_steps == 0
     assert list(event_lines(split[0])) == ["step 1  out of memory: repeated in 4 parts"]
-    for one, other in zip(
-        *([e for e in es if isinstance(e, Stepped)] for es in events), strict=True
+    for expected, split_event in zip(
+        *([e for e in run_events if isinstance(e, Stepped)] for run_events in events), strict=True
     ):
-        assert one.loss == pytest.approx(other.loss, rel=1e-5)
-        assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=1e-4)
-        assert one.tokens == other.tokens
+        assert expected.loss == pytest.approx(split_event.loss, rel=1e-5)
+        assert expected.gradient_norm == pytest.approx(split_event.gradient_norm, rel=1e-4)
+        assert expected.tokens == split_event.tokens
 
 
 @pytest.mark.parametrize("update", [EagerUpdate, CudaGraphUpdate])
 def test_accumulated_batches_are_split_together(fake_graphs, update):
     settings = {"gradient_accumulation": 2, "ema": 0.8}
-    straight, parted = cramped(99, update, **settings), cramped(3, update, **settings)
-    list(straight.run(2))
-    events = list(parted.run(2))
+    unsplit, split_trainer = (
+        limited_trainer(99, update, **settings),
+        limited_trainer(3, update, **settings),
+    )
+    list(unsplit.run(2))
+    events = list(split_trainer.run(2))
     assert [event.parts for event in events if isinstance(event, BatchSplit)] == [4, 4]
-    torch.testing.assert_close(weights(parted), weights(straight), rtol=1e-4, atol=1e-6)
-    for name, average in straight.weights().items():
-        torch.testing.assert_close(average, parted.weights()[name], rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(weights(split_trainer), weights(unsplit), rtol=1e-4, atol=1e-6)
+    for name, average in unsplit.weights().items():
+        torch.testing.assert_close(average, split_trainer.weights()[name], rtol=1e-4, atol=1e-6)
 
 
 def test_only_the_step_that_was_too_large_is_not_captured(log, fake_graphs):
     large = []
-    trainer = cramped(2, CudaGraphUpdate, rows=4)
+    trainer = limited_trainer(2, CudaGraphUpdate, rows=4)
     objective = replace(trainer.settings.objective, when=lambda: trainer.state.step == 2)
     trainer.settings = replace(trainer.settings, objective=objective)
     for event in trainer.run(5):
@@ -99,12 +102,12 @@ def test_only_the_step_that_was_too_large_is_not_captured(log, fake_graphs):
     assert update.capturable
     assert not update.out_of_memory
     assert log.messages == []
-    assert all(isinstance(one, Replay) for one in update.passes.values())
+    assert all(isinstance(replay, Replay) for replay in update.passes.values())
     assert all(key[0][0] == 4 for key in update.passes), "parts are not recorded"
 
 
 def test_a_single_pair_that_does_not_fit_is_an_error():
-    trainer = cramped(0)
+    trainer = limited_trainer(0)
     before = weights(trainer)
     with pytest.raises(
         UserError, match="a single pair of up to .* tokens a side does not fit; make"
@@ -130,7 +133,7 @@ def test_halves_hold_the_same_rows_in_the_same_order():
 
 def test_other_errors_are_not_out_of_memory():
     assert not is_out_of_memory(RuntimeError("shapes do not match"))
-    trainer = cramped(2)
+    trainer = limited_trainer(2)
     wrong = replace(trainer.settings.objective, error=RuntimeError("shapes do not match"))
     trainer.settings = replace(trainer.settings, objective=wrong)
     with pytest.raises(RuntimeError, match="shapes do not match"):

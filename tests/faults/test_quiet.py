@@ -27,13 +27,13 @@ RUN = SimpleNamespace(
     folder=SimpleNamespace(recipe=SimpleNamespace(training=SimpleNamespace(steps=2))),
     trainer=SimpleNamespace(state=SimpleNamespace(step=0)),
 )
-TROUBLE = {
+PROBLEMS = {
     Skipped(1, (0,), (4, 5), "a loss of nan"): "step 1  skipped: a loss of nan",
     Restored(2, 1, 7): "step 2  nothing is finite: back to step 1",
     BatchSplit(1, 2): "step 1  out of memory: repeated in 2 parts",
     SaveFailed(1, "no room"): "step 1  not saved, going on: no room",
 }
-COURSE = (
+PROGRESS = (
     Stepped(2, 0, 1.0, 0.1, 1.0, 10, 0.1),
     Validated(2, {"loss": 1.0}, best=True),
     Saved(2, Path("step-2"), best=True),
@@ -44,13 +44,13 @@ COURSE = (
 @pytest.mark.parametrize("quiet", [True, False])
 def test_quiet_shows_problems_only(capsys, quiet):
     log_to_stderr(quiet=quiet)
-    with plain_lines(RUN) as hear:
-        for event in (*TROUBLE, *COURSE):
-            hear(event)
+    with plain_lines(RUN) as report:
+        for event in (*PROBLEMS, *PROGRESS):
+            report(event)
     lines = capsys.readouterr().err.splitlines()
-    for line, wanted in zip(lines, TROUBLE.values(), strict=False):
-        assert line.startswith(wanted)
-    assert len(lines) == len(TROUBLE) + (0 if quiet else 3)
+    for line, expected in zip(lines, PROBLEMS.values(), strict=False):
+        assert line.startswith(expected)
+    assert len(lines) == len(PROBLEMS) + (0 if quiet else 3)
 
 
 def test_other_deterministic_flags_are_logged(log, copy_of, monkeypatch):
@@ -60,13 +60,13 @@ def test_other_deterministic_flags_are_logged(log, copy_of, monkeypatch):
     assert not any("deterministic" in line for line in log.messages)
     monkeypatch.setattr("torch.are_deterministic_algorithms_enabled", lambda: True)
     warn_about_environment(folder, choose_device("cpu"))
-    wanted = "was trained with deterministic none, now algorithms: the last digits may differ"
-    assert wanted in log.messages
+    expected = "was trained with deterministic none, now algorithms: the last digits may differ"
+    assert expected in log.messages
     facts = json.loads((folder / "manifest.json").read_text())
     sums = [facts.pop(key) for key in ("files", "checksum", "deterministic")][0]
     write_manifest(folder, facts, sums)  # as it was before the flags were noted
     warn_about_environment(folder, choose_device("cpu"))
-    assert log.messages.count(wanted) == 1
+    assert log.messages.count(expected) == 1
 
 
 def test_a_quiet_run_logs_skipped_checkpoints_and_a_changed_environment(server, copy_of):
@@ -89,7 +89,7 @@ def test_a_quiet_run_logs_a_new_start_and_failed_saves(server, training_of, tmp_
     full = ("-e", "inject=mkdir:error=ENOSPC:when=3")  # the run, step 0, step 1
     code, _, output = traced(server, (*training.arguments(out), "--quiet"), *full)
     assert code == 0, output
-    anew, unsaved, result = output.splitlines()
-    assert anew == f"nothing to resume in {out}: starting from the beginning"
-    assert "step 1  not saved, going on: " in unsaved
+    new_start, failed_save, result = output.splitlines()
+    assert new_start == f"nothing to resume in {out}: starting from the beginning"
+    assert "step 1  not saved, going on: " in failed_save
     assert result.startswith(str(out))

@@ -17,21 +17,21 @@ from tests.faults.fork_client import newest_step
 
 def leaves(value, *path):
     """Every setting of a recipe, by its path."""
-    for one in fields(value):
-        inner = getattr(value, one.name)
+    for field in fields(value):
+        inner = getattr(value, field.name)
         if is_dataclass(inner):
-            yield from leaves(inner, *path, one.name)
+            yield from leaves(inner, *path, field.name)
         else:
-            yield (*path, one.name), inner
+            yield (*path, field.name), inner
 
 
-def changed(recipe, path, value):
+def with_value(recipe, path, value):
     name, *rest = path
-    inner = changed(getattr(recipe, name), rest, value) if rest else value
+    inner = with_value(getattr(recipe, name), rest, value) if rest else value
     return replace(recipe, **{name: inner})
 
 
-def other(value):
+def another_value(value):
     """Another value of the same kind."""
     match value:
         case bool():
@@ -54,20 +54,20 @@ def test_every_changed_setting_is_refused_by_name_or_allowed(training_of, family
     check_same(folder, recipe, recipe, corpus)
     refused = set()
     for path, value in leaves(recipe):
-        key, now = ".".join(path), changed(recipe, path, other(value))
+        key, now = ".".join(path), with_value(recipe, path, another_value(value))
         if key in MAY_CHANGE:
             check_same(folder, recipe, now, corpus)
             continue
         with pytest.raises(UserError, match=f"was trained with {key} = "):
             check_same(folder, recipe, now, corpus)
         refused.add(key)
-    wanted = {
+    expected = {
         "training.seed",
         "text.source_vocabulary_size",
         "encoder.width",
         "training.learning_rate",
     }
-    assert refused >= wanted
+    assert refused >= expected
     assert len(refused) > 50
 
 
@@ -75,8 +75,8 @@ def test_only_settings_that_change_no_bit_may_change():
     shape = {key for key in MAY_CHANGE if key.startswith(("encoder.", "decoder.", "text."))}
     assert shape == set()
     assert "training.seed" not in MAY_CHANGE
-    known = {".".join(path) for name in ("numbers",) for path, _ in leaves(load_recipe(name))}
-    assert known >= MAY_CHANGE, "a name that no setting has"
+    settings = {".".join(path) for name in ("numbers",) for path, _ in leaves(load_recipe(name))}
+    assert settings >= MAY_CHANGE, "a name that no setting has"
 
 
 @pytest.mark.slow
@@ -107,9 +107,9 @@ def test_another_environment_is_logged_and_other_data_are_refused(server, copy_o
     training, run = copy_of("rnn")
     folder = run / f"step-{newest_step(run)}"
     manifest = json.loads((folder / "manifest.json").read_text())
-    sums, facts = manifest.pop("files"), {k: manifest[k] for k in manifest if k != "checksum"}
+    checksums, facts = manifest.pop("files"), {k: manifest[k] for k in manifest if k != "checksum"}
     facts["versions"]["torch"], facts["device"] = "1.0", "cuda"
-    write_manifest(folder, facts, sums)
+    write_manifest(folder, facts, checksums)
     code, output = server.run(*training.arguments(run, 4))
     assert code == 0, output
     assert "was trained with torch 1.0, now " in output

@@ -52,14 +52,16 @@ def test_an_interrupted_validation_is_repeated_when_resumed(tmp_path, at):
     saved = json.loads(read_checkpoint(tmp_path / "run" / f"step-{at}")["training.json"])
     assert saved["validation_pending"]
     again = train(recipe(files), tmp_path / "run", resume=True, threads=1)
-    made_up = next(event for event in again if isinstance(event, Validated))
-    assert made_up.step == at
+    validation = next(event for event in again if isinstance(event, Validated))
+    assert validation.step == at
     list(train(recipe(files), tmp_path / "run", resume=True, threads=1))
-    ours, theirs = (read_checkpoint(tmp_path / one / "step-8") for one in ("run", "straight"))
+    resumed_files, expected_files = (
+        read_checkpoint(tmp_path / run / "step-8") for run in ("run", "straight")
+    )
     if at == 8:  # the end was saved before it was validated
-        ours.pop("training.json"), theirs.pop("training.json")
-    assert ours == theirs
-    pointers = [(tmp_path / one / "best.json").read_bytes() for one in ("run", "straight")]
+        resumed_files.pop("training.json"), expected_files.pop("training.json")
+    assert resumed_files == expected_files
+    pointers = [(tmp_path / run / "best.json").read_bytes() for run in ("run", "straight")]
     assert pointers[0] == pointers[1]
 
 

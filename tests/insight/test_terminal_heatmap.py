@@ -25,7 +25,7 @@ def read(attention, **options):
     return [(block.split("\n")[:-rows], block.split("\n")[-rows:]) for block in blocks]
 
 
-def shown(console_width=80, **options):
+def printed(console_width=80, **options):
     console = Console(width=console_width, force_terminal=True, color_system="truecolor")
     with console.capture() as capture:
         console.print(draw(attend(ENGLISH, HINDI), **options))
@@ -33,7 +33,7 @@ def shown(console_width=80, **options):
 
 
 def test_without_colour_there_are_no_escape_codes():
-    assert "\x1b" not in shown(colour=False)
+    assert "\x1b" not in printed(colour=False)
 
 
 def test_colour_changes_nothing_but_the_colour():
@@ -41,7 +41,7 @@ def test_colour_changes_nothing_but_the_colour():
     plain, painted = draw(attention, colour=False), draw(attention)
     assert not plain.spans or all(span.style.color is None for span in plain.spans)
     assert plain.plain == painted.plain
-    assert "\x1b[" in shown()
+    assert "\x1b[" in printed()
 
 
 def test_a_cell_has_the_colour_of_its_weight():

@@ -64,7 +64,7 @@ def test_a_trace_survives_json(traced):
         (lambda parts: json.dumps({**parts, "schema": "x"}), "its schema is 'x'"),
         (lambda parts: json.dumps({**parts, "source": 5}), "incomplete trace"),
         (
-            lambda parts: json.dumps({**parts, "told": parts["source"] | {"tokens": []}}),
+            lambda parts: json.dumps({**parts, "decoder_input": parts["source"] | {"tokens": []}}),
             "incomplete trace",
         ),
     ],

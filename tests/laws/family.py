@@ -64,24 +64,27 @@ ATTENTIONS = {
 }
 CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal"}
 RELATIVE = {*CAUSAL, "rotary", "alibi"}  # the last query stands at the last position
-FADING = {"local-p", "multihead-local-p"}  # what is far from the predicted place is seen dimly
+GAUSSIAN_WINDOWS = {
+    "local-p",
+    "multihead-local-p",
+}  # Gaussian weights around the predicted position
 
-KINDS = BUILT_IN
-SCORES = [kind for kind in KINDS if kind not in ("bottleneck", "concat", "scaled_dot")]
-LOOKS = {
-    **{kind: config.Attention(score=kind, score_width=24) for kind in KINDS},
+SCORE_NAMES = BUILT_IN
+SCORES = [score for score in SCORE_NAMES if score not in ("bottleneck", "concat", "scaled_dot")]
+ATTENTION_SETTINGS = {
+    **{score: config.Attention(score=score, score_width=24) for score in SCORE_NAMES},
     **{
-        f"multihead-{kind}": config.Attention(score=kind, score_width=12, heads=4, kv_heads=2)
-        for kind in KINDS
-        if kind != "bottleneck"
+        f"multihead-{score}": config.Attention(score=score, score_width=12, heads=4, kv_heads=2)
+        for score in SCORE_NAMES
+        if score != "bottleneck"
     },
     **{
-        f"{window}-{kind}": config.Attention(
-            score=kind, score_width=24, window=window, window_radius=2
+        f"{window}-{score}": config.Attention(
+            score=score, score_width=24, window=window, window_radius=2
         )
-        for kind in KINDS
+        for score in SCORE_NAMES
         for window in ("monotonic", "predicted")
-        if kind not in ("bottleneck", "concat")
+        if score not in ("bottleneck", "concat")
     },
     "multihead-predicted": config.Attention(
         score="scaled_dot", heads=4, window="predicted", window_radius=2, dropout=0.2
@@ -146,12 +149,12 @@ DECODERS = {
         f"bahdanau-{name}": config.BahdanauDecoder(
             attention=look, embedding_width=16, width=WIDTH, readout_width=16
         )
-        for name, look in LOOKS.items()
+        for name, look in ATTENTION_SETTINGS.items()
         if not name.endswith("concat") and not name.startswith(("monotonic", "predicted"))
     },
     **{
         f"luong-{name}": config.LuongDecoder(attention=look, embedding_width=16, width=WIDTH)
-        for name, look in LOOKS.items()
+        for name, look in ATTENTION_SETTINGS.items()
     },
     "bahdanau-deep-lstm-tied": config.BahdanauDecoder(
         cell="lstm",
@@ -163,7 +166,7 @@ DECODERS = {
     ),
     **{
         f"luong-parallel-{name}": config.LuongDecoder(
-            attention=LOOKS[name], embedding_width=16, width=WIDTH, input_feeding=False
+            attention=ATTENTION_SETTINGS[name], embedding_width=16, width=WIDTH, input_feeding=False
         )
         for name in ("coverage", "monotonic-dot", "predicted-coverage", "multihead-coverage")
     },
@@ -180,7 +183,11 @@ DECODERS = {
         embedding_width=16, width=WIDTH, share_source_embedding=True, copy_mechanism=True
     ),
     "luong-direct": config.LuongDecoder(
-        bridge="direct", layers=2, embedding_width=16, width=WIDTH, attention=LOOKS["bottleneck"]
+        bridge="direct",
+        layers=2,
+        embedding_width=16,
+        width=WIDTH,
+        attention=ATTENTION_SETTINGS["bottleneck"],
     ),
     "transformer": config.TransformerDecoder(width=WIDTH, heads=4, feed_forward_width=48, layers=2),
     "transformer-post-learned": config.TransformerDecoder(

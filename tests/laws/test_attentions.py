@@ -7,7 +7,7 @@ import torch
 
 from dhyan.attention import Attention, Memory, MultiHeadAttention
 from dhyan.kernels.backend import reference_kernels
-from tests.laws.family import ATTENTIONS, FADING, RELATIVE, WIDTH
+from tests.laws.family import ATTENTIONS, GAUSSIAN_WINDOWS, RELATIVE, WIDTH
 
 
 @pytest.fixture(params=ATTENTIONS)
@@ -36,7 +36,7 @@ def test_weights_are_a_distribution_over_real_positions(attention, mask, request
     with reference_kernels():
         weights = attention(query, attention.remember(states, mask)).weights
     total = weights.sum(-1)
-    if request.node.callspec.params["attention"] in FADING:
+    if request.node.callspec.params["attention"] in GAUSSIAN_WINDOWS:
         assert (total > 0).all()
         assert (total < 1).all()
     else:

@@ -74,7 +74,7 @@ WORDS = json.loads(TOKENIZERS["words"].to_json())
 BOILERPLATE = "we hereby certify on this day and in this place that all of the following is true"
 
 
-def leaks(text):
+def leakage(text):
     """A text in both the test and the training set, with words before and after it."""
     detector = LeakageDetector()
     detector.add_test([Pair(text, text, 1)], "test")
@@ -85,8 +85,11 @@ def leaks(text):
 def boilerplate(text):
     """Many sentences with the same beginning, and one of them many times."""
     parts = (text[start : start + 40] for start in range(0, len(text), 40))
-    many = [f"{BOILERPLATE} {number} {part}" for number, part in enumerate(parts)]
-    pairs = [Pair(text, text, line) for line, text in enumerate(many + many[:1] * len(many))]
+    sentences = [f"{BOILERPLATE} {number} {part}" for number, part in enumerate(parts)]
+    pairs = [
+        Pair(text, text, line)
+        for line, text in enumerate(sentences + sentences[:1] * len(sentences))
+    ]
     detector = LeakageDetector()
     detector.add_test(pairs, "test")
     detector.scan(pairs, "train")
@@ -95,12 +98,12 @@ def boilerplate(text):
 
 def forms(text):
     """Many sentences of one form, with the same beginning and the same end."""
-    many = [
+    sentences = [
         f"please bring the {number} {word} to our old house"
         for number in range(len(text) // 80)
         for word in ("box", f"{number}{text[:4]}")
     ]
-    pairs = [Pair(text, text, line) for line, text in enumerate(many)]
+    pairs = [Pair(text, text, line) for line, text in enumerate(sentences)]
     detector = LeakageDetector()
     detector.add_test(pairs, "test")
     detector.scan(pairs, "train")
@@ -145,7 +148,7 @@ FUNCTIONS = {
     "folded": fold_words,
     "unseen": lambda text: list(invisible_classes(text)),
     "script": lambda text: script_of("hi").is_missing(text),
-    "leaks": leaks,
+    "leaks": leakage,
     "boilerplate": boilerplate,
     "forms": forms,
     "from-json": words_tokenizer,

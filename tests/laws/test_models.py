@@ -28,8 +28,8 @@ def test_padding_changes_nothing(model, batch):
     with torch.no_grad():
         together = model(batch)
         for row in range(len(batch.source)):
-            one = torch.tensor([row])
-            source, target = batch.source.select(one), batch.target.select(one)
+            index = torch.tensor([row])
+            source, target = batch.source.select(index), batch.target.select(index)
             alone = model(Batch(source[: int(source.lengths)], target[: int(target.lengths)]))
             torch.testing.assert_close(alone[0], together[row, : alone.shape[1]], **CLOSE)
 
@@ -39,9 +39,9 @@ def test_the_future_is_hidden(model, batch):
     ids[:, 3:] = 7
     with torch.no_grad():
         changed = model(Batch(batch.source, Tokens(ids, batch.target.mask)))
-        kept = model(batch)
-    assert torch.equal(changed[:, :3], kept[:, :3])
-    assert not torch.equal(changed[:, 3:], kept[:, 3:])
+        original = model(batch)
+    assert torch.equal(changed[:, :3], original[:, :3])
+    assert not torch.equal(changed[:, 3:], original[:, 3:])
 
 
 def test_the_output_depends_on_the_source(model, batch):
@@ -67,9 +67,9 @@ def test_a_beam_of_one_is_greedy(model, batch):
         greedy = greedy_search(model, batch.source, max_length=9, length_penalty=power)
         beam = beam_search(model, batch.source, beam=1, max_length=9, length_penalty=power)
         assert [h.ids for h in greedy] == [best.ids for [best] in beam]
-        for ours, [theirs] in zip(greedy, beam, strict=True):
-            assert abs(ours.score - theirs.score) < 1e-4
-            assert ours.finished == theirs.finished
+        for hypothesis, [best] in zip(greedy, beam, strict=True):
+            assert abs(hypothesis.score - best.score) < 1e-4
+            assert hypothesis.finished == best.finished
 
 
 def test_a_translation_does_not_depend_on_its_batch(model, batch):
@@ -78,13 +78,13 @@ def test_a_translation_does_not_depend_on_its_batch(model, batch):
     limits = batch.source.lengths + 3
     together = beam_search(model, batch.source, beam=3, max_length=limits, length_penalty=1.0)
     for row, beam in enumerate(together):
-        one = torch.tensor([row])
-        source = batch.source.select(one)
+        index = torch.tensor([row])
+        source = batch.source.select(index)
         [alone] = beam_search(
             model,
             source[: int(source.lengths)],
             beam=3,
-            max_length=limits[one],
+            max_length=limits[index],
             length_penalty=1.0,
         )
         assert [h.ids for h in alone] == [h.ids for h in beam]
@@ -165,6 +165,10 @@ def test_watch_step_by_step_equals_watch_at_once(model, batch):
             state = model.start(batch.source)
             for ids in batch.inputs.ids.unbind(1):
                 _, state = model.step(ids, state)
-    for one, other in zip(together.weights(), apart.weights(), strict=True):
-        assert (one.name, one.role, one.layer) == (other.name, other.role, other.layer)
-        torch.testing.assert_close(other.weights, one.weights, **CLOSE)
+    for expected, stepwise in zip(together.weights(), apart.weights(), strict=True):
+        assert (expected.name, expected.role, expected.layer) == (
+            stepwise.name,
+            stepwise.role,
+            stepwise.layer,
+        )
+        torch.testing.assert_close(stepwise.weights, expected.weights, **CLOSE)

@@ -45,7 +45,7 @@ def marian(width, heads, hidden, layers, activation, seed):
     return model
 
 
-def carried(theirs, width, heads, hidden, layers, activation, seed):
+def copy_weights(theirs, width, heads, hidden, layers, activation, seed):
     """Our model with their weights; their table of sinusoids is our learned one."""
     sizes = {
         "width": width, "heads": heads, "feed_forward_width": hidden, "activation": activation,
@@ -70,31 +70,33 @@ def carried(theirs, width, heads, hidden, layers, activation, seed):
 
 
 def copy_layer(ours, theirs):
-    looks = {"self_attention": "self_attn"}
+    attentions = {"self_attention": "self_attn"}
     norms = {
         "self_attention_norm": "self_attn_layer_norm",
         "feed_forward_norm": "final_layer_norm",
     }
     if hasattr(theirs, "encoder_attn"):
-        looks["cross_attention"] = "encoder_attn"
+        attentions["cross_attention"] = "encoder_attn"
         norms["cross_attention_norm"] = "encoder_attn_layer_norm"
-    for our, their in looks.items():
+    for our, their in attentions.items():
         for part, name in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "out")):
-            fill(getattr(getattr(ours, our), part), getattr(getattr(theirs, their), f"{name}_proj"))
+            copy_module(
+                getattr(getattr(ours, our), part), getattr(getattr(theirs, their), f"{name}_proj")
+            )
     for our, their in norms.items():
-        fill(getattr(ours, our), getattr(theirs, their))
-    fill(ours.feed_forward.up, theirs.fc1)
-    fill(ours.feed_forward.down, theirs.fc2)
+        copy_module(getattr(ours, our), getattr(theirs, their))
+    copy_module(ours.feed_forward.up, theirs.fc1)
+    copy_module(ours.feed_forward.down, theirs.fc2)
 
 
-def fill(ours, theirs):
+def copy_module(ours, theirs):
     ours.load_state_dict(theirs.state_dict())
 
 
 @pytest.fixture(scope="module", params=SHAPES)
 def pair(request):
     theirs = marian(**SHAPES[request.param])
-    return carried(theirs, **SHAPES[request.param]), theirs
+    return copy_weights(theirs, **SHAPES[request.param]), theirs
 
 
 @pytest.fixture(scope="module")
@@ -109,41 +111,41 @@ def test_logits_equal_marian(pair, sources):
     source = Tokens.pad(sources)
     target = Tokens.pad([[BOS, *row] for row in reversed(sources)])
     with torch.no_grad():
-        found = ours(Batch(source, target))
-        wanted = theirs(
+        our_logits = ours(Batch(source, target))
+        their_logits = theirs(
             input_ids=source.ids,
             attention_mask=source.mask,
             decoder_input_ids=target.ids[:, :-1],
         ).logits
     real = target.mask[:, :-1]
-    assert (found - wanted)[real].abs().max() <= 1e-4
-    assert wanted[real].std() > 1  # logits with something in them
+    assert (our_logits - their_logits)[real].abs().max() <= 1e-4
+    assert their_logits[real].std() > 1  # logits with something in them
 
 
-def generated(theirs, source, **settings):
+def generate(theirs, source, **settings):
     """Their words without the marks, and their scores."""
-    found = theirs.generate(
+    generation = theirs.generate(
         input_ids=source.ids, attention_mask=source.mask, max_new_tokens=LIMIT,
         suppress_tokens=[PAD, BOS], do_sample=False, return_dict_in_generate=True,
         output_scores=True, **settings,
     )  # fmt: skip
-    return [until_end(row[1:]) for row in found.sequences.tolist()], found
+    return [until_end(row[1:]) for row in generation.sequences.tolist()], generation
 
 
 def until_end(row):
     """The words up to the first EOS; some versions fill up with more of them, some with PAD."""
-    whole = row[: row.index(EOS) + 1] if EOS in row else row
-    return [i for i in whole if i != PAD]
+    complete = row[: row.index(EOS) + 1] if EOS in row else row
+    return [id for id in complete if id != PAD]
 
 
 def test_greedy_search_equals_marian(pair, sources):
     ours, theirs = pair
     source = Tokens.pad(sources)
-    rows, _ = generated(theirs, source, num_beams=1)
-    found = greedy_search(ours, source, max_length=LIMIT)
-    assert [[*h.ids, *([EOS] if h.finished else [])] for h in found] == rows
-    assert len({h.ids for h in found}) > 20
-    assert len({h.finished for h in found}) == 2
+    rows, _ = generate(theirs, source, num_beams=1)
+    hypotheses = greedy_search(ours, source, max_length=LIMIT)
+    assert [[*h.ids, *([EOS] if h.finished else [])] for h in hypotheses] == rows
+    assert len({h.ids for h in hypotheses}) > 20
+    assert len({h.finished for h in hypotheses}) == 2
 
 
 @pytest.mark.parametrize(("power", "most"), [(0.0, 180), (0.6, 150), (1.0, 60)])
@@ -156,15 +158,17 @@ def test_beam_search_equals_marian(pair, sources, power, most):
     """
     ours, theirs = pair
     source = Tokens.pad(sources)
-    rows, found = generated(theirs, source, num_beams=5, length_penalty=power, early_stopping=False)
+    rows, generation = generate(
+        theirs, source, num_beams=5, length_penalty=power, early_stopping=False
+    )
     compared = 0
     for best, row, score in zip(
         beam_search(ours, source, beam=5, max_length=LIMIT, length_penalty=power),
-        rows, found.sequences_scores.tolist(), strict=True,
+        rows, generation.sequences_scores.tolist(), strict=True,
     ):  # fmt: skip
-        whole = row[-1] == EOS
-        if whole or not best[0].finished:
-            assert [*best[0].ids, *([EOS] if whole else [])] == row
+        complete = row[-1] == EOS
+        if complete or not best[0].finished:
+            assert [*best[0].ids, *([EOS] if complete else [])] == row
             assert best[0].score == pytest.approx(score, abs=1e-4)
             compared += 1
         else:

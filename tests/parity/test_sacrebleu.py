@@ -23,21 +23,21 @@ OPTIONS = {
 DIGITS = 12
 
 
-def made_up(language, sentences=25):
+def random_systems(language, sentences=25):
     """References and two systems that say some of their words."""
-    chance, words = random.Random(4), WORDS[language]
-    wanted = [" ".join(chance.choices(words, k=chance.randint(1, 12))) for _ in range(sentences)]
+    rng, words = random.Random(4), WORDS[language]
+    references = [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(sentences)]
     systems = []
     for share in (0.4, 0.3):
-        said = [_spoiled(text.split(), words, share, chance) for text in wanted]
-        systems.append([*said[:-1], ""])
-    return wanted, *systems
+        hypotheses = [_with_errors(text.split(), words, share, rng) for text in references]
+        systems.append([*hypotheses[:-1], ""])
+    return references, *systems
 
 
-def _spoiled(text, words, share, chance):
-    kept = [chance.choice(words) if chance.random() < share else word for word in text]
-    turn = chance.randrange(len(kept))
-    return " ".join(kept[turn:] + kept[:turn])
+def _with_errors(text, words, share, rng):
+    words_with_errors = [rng.choice(words) if rng.random() < share else word for word in text]
+    turn = rng.randrange(len(words_with_errors))
+    return " ".join(words_with_errors[turn:] + words_with_errors[:turn])
 
 
 def plain(texts):
@@ -48,8 +48,8 @@ def plain(texts):
 def command_line(folder, language, references, *systems, options=(), seed=12345):
     """What `sacrebleu` prints, as JSON."""
     names = []
-    for place, texts in enumerate((references, *systems)):
-        names.append(folder / f"{place}.txt")
+    for index, texts in enumerate((references, *systems)):
+        names.append(folder / f"{index}.txt")
         names[-1].write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     line = [sys.executable, "-m", "sacrebleu", names[0], "-i", *names[1:], "-m", "bleu", "chrf",
             "ter", "--chrf-word-order", 2, *OPTIONS[language], "-w", DIGITS, "-f", "json",
@@ -65,35 +65,47 @@ def command_line(folder, language, references, *systems, options=(), seed=12345)
 
 @pytest.mark.parametrize("language", WORDS)
 def test_scores_intervals_and_signatures_equal_the_command_line(language, tmp_path):
-    wanted, said, _ = map(plain, made_up(language))
-    assert bleu_tokenizer(language, wanted) == OPTIONS[language][1]
-    ours = score_system(count(said, wanted, language=language), resampling=Resampling(100, seed=9))
+    references, hypotheses, _ = map(plain, random_systems(language))
+    assert bleu_tokenizer(language, references) == OPTIONS[language][1]
+    ours = score_system(
+        count(hypotheses, references, language=language), resampling=Resampling(100, seed=9)
+    )
     options = ["--confidence", "--confidence-n", 100]
-    theirs = command_line(tmp_path, language, wanted, said, options=options, seed=9)
+    theirs = command_line(tmp_path, language, references, hypotheses, options=options, seed=9)
     assert len(theirs) == 3
-    for found in theirs:
-        [key] = [key for key, score in ours.scores.items() if score.name == _name(found)]
-        assert round(ours.scores[key].value, DIGITS) == found["score"]
-        assert ours.scores[key].signature == found["signature"]
-        assert ours.intervals[key].mean == pytest.approx(found["confidence_mean"], rel=1e-5)
-        assert ours.intervals[key].margin == pytest.approx(found["confidence_var"], rel=1e-4)
+    for result in theirs:
+        [key] = [key for key, score in ours.scores.items() if score.name == _name(result)]
+        assert round(ours.scores[key].value, DIGITS) == result["score"]
+        assert ours.scores[key].signature == result["signature"]
+        assert ours.intervals[key].mean == pytest.approx(result["confidence_mean"], rel=1e-5)
+        assert ours.intervals[key].margin == pytest.approx(result["confidence_var"], rel=1e-4)
 
 
-def _name(found):
-    return {"chrF2++": "chrF++"}.get(found["name"], found["name"])
+def _name(result):
+    return {"chrF2++": "chrF++"}.get(result["name"], result["name"])
 
 
 @pytest.mark.parametrize(
-    ("test", "kind", "draws"), [("bootstrap", "bs", 100), ("randomisation", "ar", 1000)]
+    ("test", "sacrebleu_test", "draws"), [("bootstrap", "bs", 100), ("randomisation", "ar", 1000)]
 )
-def test_p_values_equal_sacrebleu(test, kind, draws, monkeypatch):
+def test_p_values_equal_sacrebleu(test, sacrebleu_test, draws, monkeypatch):
     """For BLEU and chrF++; TER's whole numbers make ties, which we count and sacreBLEU does not."""
-    wanted, one, other = map(plain, made_up("hi"))
-    baseline, system = (count(said, wanted, language="hi") for said in (one, other))
+    references, baseline_texts, system_texts = map(plain, random_systems("hi"))
+    baseline, system = (
+        count(hypotheses, references, language="hi")
+        for hypotheses in (baseline_texts, system_texts)
+    )
     ours = score_system(system, baseline=baseline, resampling=Resampling(100, seed=9, test=test))
     monkeypatch.setenv("SACREBLEU_SEED", "9")
     metrics = {name.upper(): counts.metric for name, counts in system.items()}
-    test = PairedTest([("one", one), ("other", other)], metrics, [wanted], kind, draws, 100)
+    test = PairedTest(
+        [("one", baseline_texts), ("other", system_texts)],
+        metrics,
+        [references],
+        sacrebleu_test,
+        draws,
+        100,
+    )
     signatures, theirs = test()
     for key, name in (("bleu", "BLEU"), ("chrf", "chrF2++")):
         assert ours.differences[key].p == theirs[name][1].p_value
@@ -104,5 +116,7 @@ def test_p_values_equal_sacrebleu(test, kind, draws, monkeypatch):
 
 
 def test_the_same_words_are_read_where_the_normal_form_changes_nothing():
-    wanted, said, _ = map(plain, made_up("hi"))
-    assert not any(one.normalized for one in count(said, wanted, language="hi").values())
+    references, hypotheses, _ = map(plain, random_systems("hi"))
+    assert not any(
+        counts.normalized for counts in count(hypotheses, references, language="hi").values()
+    )

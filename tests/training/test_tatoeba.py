@@ -19,21 +19,21 @@ def test_english_to_hindi_trains_end_to_end(tmp_path):
         return (f"--{prefix}source", CORPUS / f"{split}.en.xz",
                 f"--{prefix}target", CORPUS / f"{split}.hi.xz")  # fmt: skip
 
-    trained = dhyan(
+    training = dhyan(
         "train", "bahdanau2015-small", *pair("train"), *pair("valid", "valid-"), "--threads", 1,
         "--set", "training.steps=250", cwd=tmp_path, timeout=300,
     )  # fmt: skip
-    assert trained.returncode == 0, trained.stderr.decode()
+    assert training.returncode == 0, training.stderr.decode()
     lines = [json.loads(x) for x in (tmp_path / "runs/bahdanau2015-small/metrics.jsonl").open()]
     losses = [line["scores"]["loss"] for line in lines if line["event"] == "validated"]
     assert losses[-1] < losses[0] < 5
-    scored = dhyan("evaluate", "runs/bahdanau2015-small", *pair("test"), "--json", "--threads", 1,
+    evaluation = dhyan("evaluate", "runs/bahdanau2015-small", *pair("test"), "--json", "--threads", 1,
                    cwd=tmp_path)  # fmt: skip
-    scores = json.loads(scored.stdout)["scores"]
+    scores = json.loads(evaluation.stdout)["scores"]
     assert "tok:intl" in scores["bleu"]["signature"]
     assert scores["chrf"]["value"] > 10
-    drawn = dhyan("show", "runs/bahdanau2015-small", "I am going home.", "-o", "map.png",
+    show = dhyan("show", "runs/bahdanau2015-small", "I am going home.", "-o", "map.png",
                   "--threads", 1, cwd=tmp_path)  # fmt: skip
-    assert drawn.returncode == 0, drawn.stderr.decode()
-    devanagari = [c for c in drawn.stdout.decode() if "\u0900" <= c <= "\u097f"]
+    assert show.returncode == 0, show.stderr.decode()
+    devanagari = [c for c in show.stdout.decode() if "\u0900" <= c <= "\u097f"]
     assert devanagari

@@ -35,11 +35,11 @@ def test_padding_is_not_in_the_loss():
 
 def test_smoothing_spreads_its_share_over_the_vocabulary():
     labels, logits = Tokens.pad([[5]]), torch.randn(1, 1, VOCABULARY)
-    chances = logits[0, 0].log_softmax(-1)
-    wanted = torch.full((VOCABULARY,), 0.1 / VOCABULARY)
-    wanted[5] += 0.9
+    logprobs = logits[0, 0].log_softmax(-1)
+    smoothed = torch.full((VOCABULARY,), 0.1 / VOCABULARY)
+    smoothed[5] += 0.9
     loss = cross_entropy(logits, labels, smoothing=0.1)
-    torch.testing.assert_close(loss, -(wanted * chances).sum())
+    torch.testing.assert_close(loss, -(smoothed * logprobs).sum())
 
 
 class Endless:
@@ -77,9 +77,9 @@ class Joined(Endless):
         return Batch(*stack), position + 12
 
 
-def make_trainer(batches=None, scores=None, kind=("gru", "luong-general"), **settings):
+def make_trainer(batches=None, scores=None, names=("gru", "luong-general"), **settings):
     torch.manual_seed(0)
-    model = build(*kind)
+    model = build(*names)
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = settings.get("dropout", 0.0)
@@ -106,19 +106,19 @@ def weights(trainer):
     return torch.cat([p.detach().flatten() for p in trainer.model.parameters()])
 
 
-def test_accumulating_batches_is_one_larger_batch():
+def test_accumulated_batches_equal_a_larger_batch():
     apart, _ = make_trainer(gradient_accumulation=3)
     together, _ = make_trainer(batches=Joined())
-    one, other = list(apart.run(2)), list(together.run(2))
+    apart_events, together_events = list(apart.run(2)), list(together.run(2))
     torch.testing.assert_close(weights(apart), weights(together), atol=1e-6, rtol=1e-4)
-    assert [e.tokens for e in one if isinstance(e, Stepped)] == [
-        e.tokens for e in other if isinstance(e, Stepped)
+    assert [e.tokens for e in apart_events if isinstance(e, Stepped)] == [
+        e.tokens for e in together_events if isinstance(e, Stepped)
     ]
 
 
 def test_a_resumed_run_ends_in_the_same_weights():
-    straight, _ = make_trainer(dropout=0.3)
-    list(straight.run(7))
+    uninterrupted, _ = make_trainer(dropout=0.3)
+    list(uninterrupted.run(7))
     first, _ = make_trainer(dropout=0.3)
     list(first.run(4))
     second, _ = make_trainer(dropout=0.3)
@@ -126,8 +126,8 @@ def test_a_resumed_run_ends_in_the_same_weights():
     restore(second, training_tensors(first), vars(first.state))
     torch.rand(17)  # whatever else draws random numbers in between
     list(second.run(3))
-    assert torch.equal(weights(straight), weights(second))
-    assert second.state.position == straight.state.position
+    assert torch.equal(weights(uninterrupted), weights(second))
+    assert second.state.position == uninterrupted.state.position
 
 
 def test_dropout_changes_the_weights():
@@ -267,16 +267,16 @@ def test_r_drop_equals_a_naive_computation():
     torch.manual_seed(5)
     logits = model(repeat_batch(batch)).detach()
     torch.manual_seed(5)
-    found = Objective(smoothing=0.0, r_drop=3.0)(model, batch, 1)
-    rows, total, apart = len(batch.labels), 0.0, 0.0
+    loss = Objective(smoothing=0.0, r_drop=3.0)(model, batch, 1)
+    rows, total, divergence = len(batch.labels), 0.0, 0.0
     for row in range(rows):
-        for place in range(int(batch.labels.lengths[row])):
-            p, q = (logits[r, place].double().softmax(-1) for r in (row, row + rows))
-            word = batch.labels.ids[row, place]
-            total += -p[word].log() - q[word].log()
-            apart += (p * (p / q).log()).sum() + (q * (q / p).log()).sum()
-    assert apart > 0.1
-    torch.testing.assert_close(found.double(), (total + 3.0 * apart / 2) / 2, rtol=1e-5, atol=0)
+        for position in range(int(batch.labels.lengths[row])):
+            p, q = (logits[r, position].double().softmax(-1) for r in (row, row + rows))
+            label = batch.labels.ids[row, position]
+            total += -p[label].log() - q[label].log()
+            divergence += (p * (p / q).log()).sum() + (q * (q / p).log()).sum()
+    assert divergence > 0.1
+    torch.testing.assert_close(loss.double(), (total + 3.0 * divergence / 2) / 2, rtol=1e-5, atol=0)
 
 
 def test_without_dropout_r_drop_adds_nothing():
@@ -287,10 +287,10 @@ def test_without_dropout_r_drop_adds_nothing():
 
 def test_padding_is_not_in_the_divergence():
     labels = Tokens.pad([[5, 6, EOS], [7, EOS]])
-    one, other = torch.randn(2, 2, 3, VOCABULARY)
-    before = symmetric_kl(one, other, labels)
-    other[1, 2] += torch.randn(VOCABULARY)
-    assert symmetric_kl(one, other, labels) == before > 0
+    first, second = torch.randn(2, 2, 3, VOCABULARY)
+    before = symmetric_kl(first, second, labels)
+    second[1, 2] += torch.randn(VOCABULARY)
+    assert symmetric_kl(first, second, labels) == before > 0
 
 
 def test_the_ema_is_a_weighted_sum_of_all_earlier_weights():
@@ -299,23 +299,23 @@ def test_the_ema_is_a_weighted_sum_of_all_earlier_weights():
     for _ in range(8):
         list(trainer.run(1))
         course.append(weights(trainer).double())
-    wanted = course[0]
+    expected = course[0]
     for step, now in enumerate(course[1:], start=1):
         decay = min(0.6, (1 + step) / (10 + step))
-        wanted = decay * wanted + (1 - decay) * now
-    found = torch.cat([w.flatten() for w in trainer.weights().values()]).double()
-    torch.testing.assert_close(found, wanted, atol=1e-6, rtol=1e-5)
-    assert not torch.equal(found.float(), weights(trainer))
+        expected = decay * expected + (1 - decay) * now
+    average = torch.cat([w.flatten() for w in trainer.weights().values()]).double()
+    torch.testing.assert_close(average, expected, atol=1e-6, rtol=1e-5)
+    assert not torch.equal(average.float(), weights(trainer))
 
 
 def test_the_ema_is_validated_and_the_weights_are_restored():
-    seen = []
+    validated = []
     trainer, _ = make_trainer(ema=0.9, validate_every=3)
-    trainer.validate = lambda: seen.append(weights(trainer)) or {"loss": 1.0}
+    trainer.validate = lambda: validated.append(weights(trainer)) or {"loss": 1.0}
     same, _ = make_trainer()
     list(trainer.run(3)), list(same.run(3))
-    found = torch.cat([w.flatten() for w in trainer.weights().values()])
-    assert torch.equal(seen[0], found)
+    average = torch.cat([w.flatten() for w in trainer.weights().values()])
+    assert torch.equal(validated[0], average)
     assert torch.equal(weights(trainer), weights(same))
 
 
@@ -331,53 +331,53 @@ def test_a_plateau_reduces_the_rate_also_when_resumed():
 
 
 def test_both_passes_of_r_drop_have_the_same_forced_tokens(monkeypatch):
-    seen = []
+    masks = []
 
-    def spied(model, batch, told):
-        seen.append(told)
+    def record(model, batch, forced):
+        masks.append(forced)
         return model(batch)
 
-    monkeypatch.setattr("dhyan.training.scheduled_sampling.decode_stepwise", spied)
+    monkeypatch.setattr("dhyan.training.scheduled_sampling.decode_stepwise", record)
     model, batch = build("gru", "luong-general"), Endless(rows=30).at(0)[0]
     Objective(r_drop=1.0, teacher_forcing_schedule=lambda step: 0.5)(model, batch, 1)
-    one, other = seen[0].chunk(2)
-    assert len(seen[0]) == 60
-    assert torch.equal(one, other)
-    assert 0.3 < one.float().mean() < 0.7
+    first, second = masks[0].chunk(2)
+    assert len(masks[0]) == 60
+    assert torch.equal(first, second)
+    assert 0.3 < first.float().mean() < 0.7
 
 
 def two_parts(course, first, steps, **settings):
     """The trainer of a straight run, and one of a run that was extended after some steps."""
-    straight, _ = make_trainer(scores=iter(course), **settings)
-    rates = [[e.learning_rate for e in straight.run(steps) if isinstance(e, Stepped)], []]
-    ended = 1 + first // settings["validate_every"]
-    short, _ = make_trainer(scores=iter([*course[: ended - 1], {"loss": 0.5}]), **settings)
+    uninterrupted, _ = make_trainer(scores=iter(course), **settings)
+    rates = [[e.learning_rate for e in uninterrupted.run(steps) if isinstance(e, Stepped)], []]
+    validations = 1 + first // settings["validate_every"]
+    short, _ = make_trainer(scores=iter([*course[: validations - 1], {"loss": 0.5}]), **settings)
     rates[1] += [e.learning_rate for e in short.run(first) if isinstance(e, Stepped)]
-    longer, _ = make_trainer(scores=iter(course[ended - 1 :]), **settings)
+    longer, _ = make_trainer(scores=iter(course[validations - 1 :]), **settings)
     longer.state = short.state
     rates[1] += [e.learning_rate for e in longer.run(steps - first) if isinstance(e, Stepped)]
-    return straight, longer, rates
+    return uninterrupted, longer, rates
 
 
 @pytest.mark.parametrize("end", [3, 5, 7])
 def test_the_last_validation_of_an_extended_run_changes_nothing(end):
     course = [{"loss": value} for value in (3.0, 3.5, 2.9, 3.2, 3.1, 3.3)]
     settings = {"plateau": Plateau(factor=0.1, patience=1), "validate_every": 2}
-    straight, longer, rates = two_parts(course, end, 12, **settings)
+    uninterrupted, longer, rates = two_parts(course, end, 12, **settings)
     assert rates[0] == rates[1]
-    assert straight.state.validations_since_best == longer.state.validations_since_best
-    assert straight.state.rate_reductions == longer.state.rate_reductions > 1
+    assert uninterrupted.state.validations_since_best == longer.state.validations_since_best
+    assert uninterrupted.state.rate_reductions == longer.state.rate_reductions > 1
     assert longer.state.best_step == end, "what was best may yet be named"
     settings = {"patience": 3, "validate_every": 2}
-    straight, longer, _ = two_parts(course, end, 100, **settings)
-    assert straight.state.step == longer.state.step == 12
+    uninterrupted, longer, _ = two_parts(course, end, 100, **settings)
+    assert uninterrupted.state.step == longer.state.step == 12
 
 
 def test_a_resumed_run_with_every_option_ends_in_the_same_weights():
     objective = Objective(r_drop=1.0, teacher_forcing_schedule=linear(k=0.9, slope=0.1, least=0.2))
     options = {"objective": objective, "ema": 0.7, "dropout": 0.2, "gradient_accumulation": 2}
-    straight, _ = make_trainer(**options)
-    list(straight.run(6))
+    uninterrupted, _ = make_trainer(**options)
+    list(uninterrupted.run(6))
     first, second = make_trainer(**options)[0], make_trainer(**options)[0]
     list(first.run(4))
     with torch.no_grad():
@@ -386,6 +386,6 @@ def test_a_resumed_run_with_every_option_ends_in_the_same_weights():
     restore(second, training_tensors(first), vars(first.state))
     torch.rand(5)
     list(second.run(2))
-    assert torch.equal(weights(straight), weights(second))
-    for name, weight in straight.weights().items():
+    assert torch.equal(weights(uninterrupted), weights(second))
+    for name, weight in uninterrupted.weights().items():
         assert torch.equal(weight, second.weights()[name])

@@ -27,18 +27,18 @@ CPU = torch.device("cpu")
 
 
 def batch_threads():
-    return [one for one in threading.enumerate() if one.name.startswith("batches")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
 
 
 def test_prefetched_batches_are_the_same_in_the_same_order():
-    direct, ahead = DirectLoader(Endless(), CPU), Prefetcher(Endless(), CPU, depth=3)
+    direct, prefetcher = DirectLoader(Endless(), CPU), Prefetcher(Endless(), CPU, depth=3)
     for position in (0, 4, 8, 12, 100, 104, 8, 12):
-        one, other = direct.at(position), ahead.at(position)
-        assert (one.tokens, one.next_position) == (other.tokens, other.next_position)
-        assert one.batch.source.ids.equal(other.batch.source.ids)
-        assert one.batch.target.mask.equal(other.batch.target.mask)
+        expected, loaded = direct.at(position), prefetcher.at(position)
+        assert (expected.tokens, expected.next_position) == (loaded.tokens, loaded.next_position)
+        assert expected.batch.source.ids.equal(loaded.batch.source.ids)
+        assert expected.batch.target.mask.equal(loaded.batch.target.mask)
     assert len(batch_threads()) == 1
-    ahead.close()
+    prefetcher.close()
     assert not batch_threads()
 
 
@@ -77,16 +77,16 @@ def test_prefetching_changes_no_weight_and_leaves_no_thread():
     assert not batch_threads()
 
 
-def test_the_update_is_kept_until_one_of_its_objects_is_replaced():
-    trainer, seen = make_trainer()[0], []
-    trainer.make_update = lambda context: seen.append(context) or EagerUpdate(context)
+def test_the_update_is_rebuilt_when_one_of_its_objects_is_replaced():
+    trainer, contexts = make_trainer()[0], []
+    trainer.make_update = lambda context: contexts.append(context) or EagerUpdate(context)
     list(trainer.run(2))
     trainer.settings = replace(trainer.settings, report_every=5)
     list(trainer.run(2))
-    assert len(seen) == 1
+    assert len(contexts) == 1
     trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=1.0)
     list(trainer.run(1))
-    assert [type(one.optimizer).__name__ for one in seen] == ["Adam", "SGD"]
+    assert [type(context.optimizer).__name__ for context in contexts] == ["Adam", "SGD"]
 
 
 @pytest.mark.parametrize("reference_kernels", [False, True])
@@ -109,10 +109,10 @@ def test_reference_kernels_switch_fused_kernels_off(reference_kernels):
     assert fusing == [not reference_kernels]
 
 
-@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
-def test_a_prepared_optimizer_takes_the_same_step(kind):
-    recipe = tiny_recipe("rnn", "a", "b", **{"training.optimizer": kind})
-    found = []
+@pytest.mark.parametrize("name", ["adam", "adamw", "sgd"])
+def test_a_prepared_optimizer_takes_the_same_step(name):
+    recipe = tiny_recipe("rnn", "a", "b", **{"training.optimizer": name})
+    results = []
     for prepared in (False, True):
         torch.manual_seed(0)
         model = build("gru", "luong-general")
@@ -131,42 +131,42 @@ def test_a_prepared_optimizer_takes_the_same_step(kind):
                 group["capturable"] = False  # for CUDA alone
                 group["lr"] = 0.1
         optimizer.step()
-        found.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
-    assert torch.equal(*found)
+        results.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert torch.equal(*results)
 
 
 def test_the_ema_updates_with_a_share_on_the_device():
     model = build("gru", "luong-general")
-    one, other = WeightEMA.start(model, 0.9), WeightEMA.start(model, 0.9)
+    on_host, on_device = WeightEMA.start(model, 0.9), WeightEMA.start(model, 0.9)
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn_like(weight))
     for step in (1, 50, 5000):
-        one.update(model, step)
-        other.update_by(model, torch.tensor(1 - other.decay_at(step)))
-    for name, weight in one.weights.items():
-        torch.testing.assert_close(weight, other.weights[name])
+        on_host.update(model, step)
+        on_device.update_by(model, torch.tensor(1 - on_device.decay_at(step)))
+    for name, weight in on_host.weights.items():
+        torch.testing.assert_close(weight, on_device.weights[name])
 
 
-def test_a_resumed_run_keeps_its_length_multiple(tmp_path, monkeypatch):
+def test_a_resumed_run_has_the_same_length_multiple(tmp_path, monkeypatch):
     recipe = tiny_recipe("rnn", *write_corpus(tmp_path), **{"training.steps": 4})
-    rounded = {}
+    runs = {}
     for name in ("whole", "parted"):
         monkeypatch.setattr("dhyan.run.build_trainer.DEVICE_MULTIPLE", {"cpu": 8})
-        rounded[name] = train(recipe, tmp_path / name, threads=1)
+        runs[name] = train(recipe, tmp_path / name, threads=1)
         if name == "parted":
-            events = iter(rounded[name])
+            events = iter(runs[name])
             while next(events).step < 2:
                 pass
-            rounded[name].trainer.stop("halfway")
+            runs[name].trainer.stop("halfway")
             list(events)
             monkeypatch.undo()
-            rounded[name] = train(recipe, tmp_path / name, resume=True, threads=1)
-        list(rounded[name])
-    ended = [one.trainer for one in rounded.values()]
-    assert [one.state.length_multiple for one in ended] == [8, 8]
-    assert ended[0].state.position == ended[1].state.position
-    assert torch.equal(weights(ended[0]), weights(ended[1]))
+            runs[name] = train(recipe, tmp_path / name, resume=True, threads=1)
+        list(runs[name])
+    trainers = [run.trainer for run in runs.values()]
+    assert [run.state.length_multiple for run in trainers] == [8, 8]
+    assert trainers[0].state.position == trainers[1].state.position
+    assert torch.equal(weights(trainers[0]), weights(trainers[1]))
 
 
 def test_a_recipe_with_reference_kernels_trains(tmp_path):
@@ -197,9 +197,9 @@ class FakeRecorder:
         return work
 
 
-def fused(trainer, kind=torch.optim.Adam):
+def fused(trainer, optimizer_class=torch.optim.Adam):
     """A trainer with an optimizer that can read its rate from the device."""
-    trainer.optimizer = kind(trainer.model.parameters(), lr=1e-3, fused=True)
+    trainer.optimizer = optimizer_class(trainer.model.parameters(), lr=1e-3, fused=True)
     return trainer
 
 
@@ -219,38 +219,40 @@ EVERYTHING = {
 
 
 @pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
-@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD])
-def test_cuda_graphs_end_in_the_same_weights(fake_graphs, options, kind):
-    plain = fused(make_trainer(dropout=0.3, **options)[0], kind)
-    replayed = fused(make_trainer(dropout=0.3, **options)[0], kind)
+@pytest.mark.parametrize("optimizer_class", [torch.optim.Adam, torch.optim.SGD])
+def test_cuda_graphs_end_in_the_same_weights(fake_graphs, options, optimizer_class):
+    plain = fused(make_trainer(dropout=0.3, **options)[0], optimizer_class)
+    replayed = fused(make_trainer(dropout=0.3, **options)[0], optimizer_class)
     replayed.make_update = CudaGraphUpdate
     events = [list(trainer.run(5)) for trainer in (plain, replayed)]
-    for one, other in zip(*events, strict=True):
-        if hasattr(one, "loss"):
-            assert one.loss == pytest.approx(other.loss, rel=1e-5)
-            assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=1e-4)
+    for eager_event, replayed_event in zip(*events, strict=True):
+        if hasattr(eager_event, "loss"):
+            assert eager_event.loss == pytest.approx(replayed_event.loss, rel=1e-5)
+            assert eager_event.gradient_norm == pytest.approx(
+                replayed_event.gradient_norm, rel=1e-4
+            )
     torch.testing.assert_close(weights(plain), weights(replayed), rtol=1e-4, atol=1e-6)
     for name, average in plain.weights().items():
         torch.testing.assert_close(average, replayed.weights()[name], rtol=1e-4, atol=1e-6)
     update = replayed.current_update()
-    assert all(isinstance(one, Replay) for one in update.passes.values())
+    assert all(isinstance(eager_event, Replay) for eager_event in update.passes.values())
     assert len(update.recorder.captured) == len(update.passes) + 1
-    told = {key[2] for key in update.passes}
-    assert told == ({True, False} if options else {True})
+    forced = {key[2] for key in update.passes}
+    assert forced == ({True, False} if options else {True})
 
 
 def test_a_resumed_run_with_cuda_graphs_is_bitwise_equal(fake_graphs):
-    straight, first, second = (fused(make_trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
-    for trainer in (straight, first, second):
+    uninterrupted, first, second = (fused(make_trainer(dropout=0.3, ema=0.9)[0]) for _ in range(3))
+    for trainer in (uninterrupted, first, second):
         trainer.make_update = CudaGraphUpdate
-    list(straight.run(6)), list(first.run(4))
+    list(uninterrupted.run(6)), list(first.run(4))
     with torch.no_grad():
         for name, weight in second.model.named_parameters():
             weight.copy_(first.weights()[name])
     tensors = {name: tensor.clone() for name, tensor in training_tensors(first).items()}
     restore(second, tensors, vars(first.state))
     list(second.run(2))
-    assert torch.equal(weights(straight), weights(second))
+    assert torch.equal(weights(uninterrupted), weights(second))
 
 
 def test_a_model_that_cannot_be_captured_runs_eagerly_with_a_warning(log, fake_graphs, monkeypatch):
@@ -281,17 +283,20 @@ def test_a_weight_without_gradient_is_not_updated(fake_graphs):
     assert unused not in trainer.optimizer.state
 
 
-@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
-def test_a_fused_optimizer_skips_a_step_that_is_not_finite(kind):
+@pytest.mark.parametrize("optimizer_class", [torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD])
+def test_a_fused_optimizer_skips_a_step_that_is_not_finite(optimizer_class):
     model = build("gru", "luong-general")
-    optimizer, no, yes = kind(model.parameters(), lr=0.1, fused=True), *torch.tensor([False, True])
-    for told in (yes, no, yes):
+    optimizer, no, yes = (
+        optimizer_class(model.parameters(), lr=0.1, fused=True),
+        *torch.tensor([False, True]),
+    )
+    for finite in (yes, no, yes):
         before = [weight.detach().clone() for weight in model.parameters()]
         for weight in model.parameters():
-            weight.grad = torch.full_like(weight, 0.5 if told else float("nan"))
-        step_if(told, optimizer)
+            weight.grad = torch.full_like(weight, 0.5 if finite else float("nan"))
+        step_if(finite, optimizer)
         same = [torch.equal(*both) for both in zip(before, model.parameters(), strict=True)]
-        assert not any(same) if told else all(same)
+        assert not any(same) if finite else all(same)
     counts = {float(state["step"]) for state in optimizer.state.values() if "step" in state}
     assert counts <= {2.0}
     assert not hasattr(optimizer, "found_inf")
