@@ -88,7 +88,7 @@ def test_models_share_vocabularies_and_size(done):
     plan, facts, _ = done
     saved = {}
     for entry in plan.entries:
-        [step] = plan.home(entry).glob("step-4")
+        [step] = plan.run_folder(entry).glob("step-4")
         saved[entry.name] = [(step / name).read_text() for name in ("source.json", "target.json")]
         assert entry.parameters == pytest.approx(42_000, rel=0.05)
     assert len({str(one) for one in saved.values()}) == 1
@@ -218,7 +218,8 @@ def test_a_resumed_run_ends_with_the_same_weights(done, tmp_path):
     steps = [event.step for event in trained(other, entry) if isinstance(event, Stepped)]
     assert steps == [2, 3, 4]
     weights = [
-        (one.home(entry) / "step-4" / "model.safetensors").read_bytes() for one in (plan, other)
+        (one.run_folder(entry) / "step-4" / "model.safetensors").read_bytes()
+        for one in (plan, other)
     ]
     assert weights[0] == weights[1]
 
@@ -236,7 +237,7 @@ def test_a_time_budget_ends_with_a_validation(done, tmp_path):
     events = trained(plan, entry)
     last = max(event.step for event in events)
     assert [event.step for event in events if isinstance(event, Validated)][-1] == last
-    assert training_seconds(plan.home(entry), last) >= 0.02
+    assert training_seconds(plan.run_folder(entry), last) >= 0.02
     assert trained(plan, entry) == []
 
 

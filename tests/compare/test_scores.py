@@ -22,7 +22,7 @@ BANK = TranslationCheck("context", "bank", ("किनारे",), ("बैं�
 def answered(**said):
     return {
         name: {
-            "answers": {"test": {"said": texts, "cut_off": 0, "empty": 0}},
+            "translations": {"test": {"texts": texts, "cut_off": 0, "empty": 0}},
             "beam": 5,
             "language": "hi",
         }
@@ -75,13 +75,13 @@ def test_without_long_sentences_the_last_slice_counts_as_long():
 
 
 def test_targeted_accuracy_needs_the_right_word_and_no_wrong_one():
-    asked = [EvaluationExample("the river bank", "नदी का किनारा", wanted=(BANK,))] * 3 + [
+    examples = [EvaluationExample("the river bank", "नदी का किनारा", checks=(BANK,))] * 3 + [
         EvaluationExample("a", "b")
     ]
-    said = ["नदी के किनारे।", "नदी का बैंक", "बैंक के किनारे", "b"]
-    found = targeted_accuracy(asked, said)
-    assert (found["right"], found["asked"]) == (1, 3)
-    assert found["by"] == {"context: bank": {"right": 1, "asked": 3}}
+    texts = ["नदी के किनारे।", "नदी का बैंक", "बैंक के किनारे", "b"]
+    accuracy = targeted_accuracy(examples, texts)
+    assert (accuracy["right"], accuracy["asked"]) == (1, 3)
+    assert accuracy["by"] == {"context: bank": {"right": 1, "asked": 3}}
     assert targeted_accuracy([EvaluationExample("a", "b")], ["b"]) is None
 
 

@@ -16,7 +16,7 @@ from dhyan.checkpoint import find_checkpoint, replace_file
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
 from dhyan.compare.train import last_step, training_seconds
-from dhyan.config import Recipe
+from dhyan.config import Recipe, TransformerDecoder
 from dhyan.data.batches import sorted_batches
 from dhyan.data.encode import encode_validation
 from dhyan.decoding.forced_decoding import evaluation_mode
@@ -30,6 +30,9 @@ from dhyan.run.load import set_threads
 from dhyan.text.normalize import normalize
 
 FILE = "result.json"
+MEDIUM, LONG, MAPS = 8, 14, 3  # words of the sentences in figures, and how many sentences
+FIGURE_TESTS = ("context", "attachment")
+END = "</s>"
 Progress = Callable[[int], None]
 
 
@@ -43,34 +46,34 @@ def evaluate_model(
     on_progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Evaluate a model on every test set; written to result.json in its folder."""
-    home = plan.home(entry)
+    run_folder = plan.run_folder(entry)
     set_threads(threads)
-    translator = load(home, device=device)
-    steps = last_step(home)
+    translator = load(run_folder, device=device)
+    steps = last_step(run_folder)
     result = {
         "name": entry.name,
         "about": entry.about,
         "parameters": entry.parameters,
         "steps": steps,
-        "training_seconds": training_seconds(home, steps),
-        "best_step": int(find_checkpoint(home).name.removeprefix("step-")),
+        "training_seconds": training_seconds(run_folder, steps),
+        "best_step": int(find_checkpoint(run_folder).name.removeprefix("step-")),
         "beam": translator.beam,
         "device": str(translator.device),
         "language": translator.language,
-        "answers": {
+        "translations": {
             test_set.name: _translations(translator, entry, test_set, on_progress)
             for test_set in tests.sets
         },
         "positions": _positions(translator, entry, tests.main),
         **attention_quality(translator, entry.recipe, tests),
     }
-    replace_file(home / FILE, to_json_bytes(result))
+    replace_file(run_folder / FILE, to_json_bytes(result))
     return result
 
 
 def read_result(plan: Plan, entry: Entry) -> dict[str, Any] | None:
     """The result of an evaluated model, if there is one."""
-    return read_json(plan.home(entry) / FILE)
+    return read_json(plan.run_folder(entry) / FILE)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -84,7 +87,7 @@ def _translations(
     reference_set = test_set.reference_set()
     reference_set.gold.clear()  # alignments are read by layer, elsewhere
     system = translate_test_set(translator, entry.name, reference_set, on_progress=on_progress)
-    return {"said": system.texts, "cut_off": system.cut_off, "empty": system.empty}
+    return {"texts": system.texts, "cut_off": system.cut_off, "empty": system.empty}
 
 
 def _positions(translator: Translator, entry: Entry, test_set: EvaluationSet) -> dict[str, Any]:
@@ -108,11 +111,6 @@ def _positions(translator: Translator, entry: Entry, test_set: EvaluationSet) ->
         return {"parts": PARTS, **asdict(accuracy_by_position(outputs()))}
 
 
-MEDIUM, LONG, MAPS = 8, 14, 3  # words of the sentences that are drawn, and how many
-DRAWN_TESTS = ("context", "attachment")
-END = "</s>"
-
-
 def attention_quality(
     translator: Translator, recipe: Recipe, tests: EvaluationSets
 ) -> dict[str, Any]:
@@ -127,13 +125,13 @@ def attention_quality(
 
 def attends(recipe: Recipe) -> bool:
     """Whether a model has attention to the source; a bottleneck has none."""
-    attention = getattr(recipe.decoder, "attention", None)
-    return attention is None or attention.score != "bottleneck"
+    decoder = recipe.decoder
+    return isinstance(decoder, TransformerDecoder) or decoder.attention.score != "bottleneck"
 
 
 def examples_to_draw(tests: EvaluationSets) -> list[EvaluationExample]:
     """A few sentences short enough for a figure."""
-    sets = [test_set for test_set in tests.sets if test_set.name in DRAWN_TESTS]
+    sets = [test_set for test_set in tests.sets if test_set.name in FIGURE_TESTS]
     chosen = [_nearest(tests.main.examples, MEDIUM)]
     chosen += [_nearest(test_set.examples, MEDIUM) for test_set in sets]
     chosen += [] if sets else [_nearest(tests.main.examples, LONG)]

@@ -23,7 +23,8 @@ from dhyan.run.resume_checks import check_recipe_builds
 
 logger = logging.getLogger(__name__)
 
-
+FILE = "plan.json"
+RESERVED = {"pairs", "corpus", "figures"}
 # Keys of `training`; rate, schedule and optimizer stay the recipe's own.
 SHARED = (
     *("seed", "tokens_per_batch", "gradient_accumulation", "label_smoothing"),
@@ -92,10 +93,6 @@ def _check(candidates: Sequence[Candidate], budget: Budget) -> None:
         raise UserError("training.tokens_per_batch = 0 chooses one per model; set one for all")
 
 
-FILE = "plan.json"
-RESERVED = {"pairs", "corpus", "figures"}
-
-
 @dataclass(frozen=True)
 class Entry:
     """A model to train: its scaled recipe and number of parameters."""
@@ -115,7 +112,7 @@ class Plan:
     budget: Budget
     parameters: int
 
-    def home(self, entry: Entry) -> Path:
+    def run_folder(self, entry: Entry) -> Path:
         """The run folder of an entry."""
         return self.folder / entry.name
 

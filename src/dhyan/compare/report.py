@@ -25,8 +25,8 @@ from dhyan.insight.line_chart import line_chart
 
 logger = logging.getLogger(__name__)
 
-
 FIGURES = "figures"
+SUFFIXES = ("png", "svg")
 
 
 def write_report(
@@ -52,7 +52,11 @@ def write_report(
         "best": best_model(scored, tests.main.name),
         "models": {
             name: {
-                **{key: value for key, value in result.items() if key not in ("answers", "maps")},
+                **{
+                    key: value
+                    for key, value in result.items()
+                    if key not in ("translations", "maps")
+                },
                 **{key: value for key, value in speeds[name].items() if key != "environment"},
                 "tests": scored[name],
             }
@@ -106,9 +110,6 @@ def _lengths(test_set: EvaluationSet) -> dict[str, int]:
     """The number of words of the shortest and of the longest sentence."""
     words = [len(example.source.split()) for example in test_set.examples]
     return {"shortest": min(words), "longest": max(words)}
-
-
-SUFFIXES = ("png", "svg")
 
 
 def _draw_figures(

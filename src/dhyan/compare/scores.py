@@ -30,8 +30,8 @@ def score_models(
         for result in _compare(
             test_set, results, resampling if main else Resampling(0), on_progress
         ):
-            answers = results[result.system.name]["answers"][test_set.name]
-            scores = {**_scores(result), "cut_off": answers["cut_off"], "empty": answers["empty"]}
+            output = results[result.system.name]["translations"][test_set.name]
+            scores = {**_scores(result), "cut_off": output["cut_off"], "empty": output["empty"]}
             if targeted := targeted_accuracy(test_set.examples, result.system.texts):
                 scores["understood"] = targeted
             if main:
@@ -112,7 +112,7 @@ def _compare(
     on_progress: Callable[[str], None],
 ) -> list[SystemResult]:
     systems = [
-        SystemOutput(name, result["answers"][test_set.name]["said"], beam=result["beam"])
+        SystemOutput(name, result["translations"][test_set.name]["texts"], beam=result["beam"])
         for name, result in results.items()
     ]
     language = next(iter(results.values()))["language"]
@@ -128,12 +128,11 @@ def _compare(
 
 
 def _scores(result: SystemResult) -> dict[str, Any]:
-    judgement = result.scores
-    scores: dict[str, Any] = {}
-    for key, score in judgement.scores.items():
-        scores[key] = {"value": score.value, "signature": score.signature}
-        if key in judgement.intervals:
-            scores[key]["interval"] = asdict(judgement.intervals[key])
-        if key in judgement.differences:
-            scores[key]["against_best"] = asdict(judgement.differences[key])
-    return scores
+    facts: dict[str, Any] = {}
+    for key, score in result.scores.scores.items():
+        facts[key] = {"value": score.value, "signature": score.signature}
+        if key in result.scores.intervals:
+            facts[key]["interval"] = asdict(result.scores.intervals[key])
+        if key in result.scores.differences:
+            facts[key]["against_best"] = asdict(result.scores.differences[key])
+    return facts

@@ -30,16 +30,16 @@ def measure_speed(
     speed = {
         "environment": measurement_environment(str(choose_device(device))),
         "training_tokens_per_second": training_speed(entry, device=device, threads=threads),
-        "sentences_per_second": translating_speed(plan.home(entry), test_set, device=device),
+        "sentences_per_second": translating_speed(plan.run_folder(entry), test_set, device=device),
     }
-    replace_file(plan.home(entry) / FILE, to_json_bytes(speed))
+    replace_file(plan.run_folder(entry) / FILE, to_json_bytes(speed))
     return speed
 
 
 def read_speed(plan: Plan, entry: Entry, *, device: str, threads: int) -> dict[str, Any] | None:
     """The measured speed, if it is of this machine, these threads and versions."""
     set_threads(threads)
-    speed = read_json(plan.home(entry) / FILE)
+    speed = read_json(plan.run_folder(entry) / FILE)
     now = measurement_environment(str(choose_device(device)))
     same = speed and all(speed["environment"][key] == now[key] for key in ("machine", "versions"))
     return speed if same else None
@@ -65,9 +65,9 @@ def training_speed(entry: Entry, *, device: str, threads: int) -> float:
     return median(speeds[1:])
 
 
-def translating_speed(home: Path, test_set: EvaluationSet, *, device: str) -> float:
+def translating_speed(run_folder: Path, test_set: EvaluationSet, *, device: str) -> float:
     """Sentences per second, over a sample of the test set, with the beam of the recipe."""
-    translator = load(home, device=device)
+    translator = load(run_folder, device=device)
     step = max(1, len(test_set.examples) // TRANSLATED)
     sources = [example.source for example in test_set.examples[::step]][:TRANSLATED]
     translator(sources[:WARM])

@@ -26,8 +26,20 @@ from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
 
-
 FILE = "tests.json"
+QUICK_SENTENCES = 200  # held-out sentences with `quick`
+Tokenizers = tuple[Tokenizer, Tokenizer]
+SEED = 1  # of the tests, whatever the seed of a training
+SHORTEST, LONGEST = 2, 60
+TRIES = 200  # sentences generated for each one that is needed
+OTHERS = {
+    "unseen": "words that were seen in training, in pairings that never were",
+    "longer": "sentences longer than any in training",
+    "context": "words whose translation depends on the words around them",
+    "idiom": "idioms, and the same words meant literally",
+    "attachment": "to which part of the sentence a phrase belongs",
+    "agreement": "agreement over a distance",
+}
 
 
 @dataclass(frozen=True)
@@ -145,20 +157,6 @@ def _example(parts: dict[str, Any]) -> EvaluationExample:
     )
 
 
-Tokenizers = tuple[Tokenizer, Tokenizer]
-SEED = 1  # of the tests, whatever the seed of a training
-SHORTEST, LONGEST = 2, 60
-TRIES = 200  # sentences generated for each one that is needed
-OTHERS = {
-    "unseen": "words that were seen in training, in pairings that never were",
-    "longer": "sentences longer than any in training",
-    "context": "words whose translation depends on the words around them",
-    "idiom": "idioms, and the same words meant literally",
-    "attachment": "to which part of the sentence a phrase belongs",
-    "agreement": "agreement over a distance",
-}
-
-
 @dataclass(frozen=True)
 class Sizes:
     """Sentences for each length slice, for each other test set, and for layer selection."""
@@ -189,7 +187,7 @@ def primer_tests(
     """
     make = _hindi_to_english if backwards else _english_to_hindi
 
-    def some(split: str, count: int, least: int, most: int) -> list[EvaluationExample]:
+    def generate(split: str, count: int, least: int, most: int) -> list[EvaluationExample]:
         twins = generate_sentences(
             split, seed=SEED, min_words=least, max_words=most, core_share=core
         )
@@ -207,15 +205,17 @@ def primer_tests(
         return chosen
 
     groups = _lengths(shortest, longest)
-    main = [example for group in groups for example in some("random", sizes.each_length, *group)]
+    main = [
+        example for group in groups for example in generate("random", sizes.each_length, *group)
+    ]
     if not main:
         raise UserError(f"the primer has no sentence to test on of {shortest} to {longest} words")
     about = f"sentences of {shortest} to {longest} words, as many of each group of lengths"
     sets = [EvaluationSet("random", about, tuple(main))]
     for split in splits:
-        if chosen := some(split, sizes.each_test, shortest, longest):
+        if chosen := generate(split, sizes.each_test, shortest, longest):
             sets.append(EvaluationSet(split, OTHERS[split], tuple(chosen)))
-    valid = some("valid", sizes.selection, shortest, longest)
+    valid = generate("valid", sizes.selection, shortest, longest)
     return EvaluationSets(
         tuple(sets), EvaluationSet("valid", "the primer's own for validation", tuple(valid))
     )
@@ -250,9 +250,6 @@ def _english_to_hindi(twin: SentencePair) -> EvaluationExample:
 def _hindi_to_english(twin: SentencePair) -> EvaluationExample:
     swapped = frozenset((b, a) for a, b in twin.sure), frozenset((b, a) for a, b in twin.possible)
     return EvaluationExample(twin.hindi, twin.english, links=pharaoh(*swapped))
-
-
-QUICK_SENTENCES = 200  # held-out sentences with `quick`
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,12 @@ from dhyan.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
+LOG = "log.txt"
+POLL, REPORT = 0.2, 10.0  # seconds between polls of the processes, and between progress lines
+
+Command = Callable[[Entry], Sequence[str]]
+"""The arguments of the command that trains an entry, after `dhyan`."""
+
 
 @dataclass(frozen=True)
 class BudgetedRun:
@@ -76,24 +82,24 @@ class BudgetedRun:
 
 def start_run(plan: Plan, entry: Entry, *, device: str, threads: int) -> BudgetedRun:
     """The run of an entry, new or resumed from its newest checkpoint."""
-    out = plan.home(entry)
+    out = plan.run_folder(entry)
     resume = any(out.glob("step-*"))
     run = train(entry.recipe, out, resume=resume, device=device, threads=threads)
     return BudgetedRun(run, plan.budget.seconds)
 
 
-def training_seconds(home: Path, step: int) -> float:
+def training_seconds(run_folder: Path, step: int) -> float:
     """The seconds of training that led to a step, by the run's own metrics."""
-    return float(sum(event["seconds"] for event in _steps(home) if event["step"] <= step))
+    return float(sum(event["seconds"] for event in _steps(run_folder) if event["step"] <= step))
 
 
-def last_step(home: Path) -> int:
+def last_step(run_folder: Path) -> int:
     """The last step a run has taken."""
-    return int(max((event["step"] for event in _steps(home)), default=0))
+    return int(max((event["step"] for event in _steps(run_folder)), default=0))
 
 
-def _steps(home: Path) -> Iterator[dict[str, float]]:
-    path = home / "metrics.jsonl"
+def _steps(run_folder: Path) -> Iterator[dict[str, float]]:
+    path = run_folder / "metrics.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
             event = json.loads(line)
@@ -101,13 +107,6 @@ def _steps(home: Path) -> Iterator[dict[str, float]]:
             continue
         if event["event"] == "stepped":
             yield event
-
-
-LOG = "log.txt"
-POLL, REPORT = 0.2, 10.0  # seconds between polls of the processes, and between progress lines
-
-Command = Callable[[Entry], Sequence[str]]
-"""The arguments of the command that trains an entry, after `dhyan`."""
 
 
 def train_in_parallel(plan: Plan, entries: Sequence[Entry], jobs: int, command: Command) -> None:
@@ -121,7 +120,7 @@ def train_in_parallel(plan: Plan, entries: Sequence[Entry], jobs: int, command: 
         while waiting or running:
             while waiting and len(running) < jobs:
                 entry = waiting.pop(0)
-                running[entry.name] = _start_process(plan.home(entry), command(entry))
+                running[entry.name] = _start_process(plan.run_folder(entry), command(entry))
                 logger.info(f"{entry.name}: started")
             sleep(POLL)
             for name in [name for name, process in running.items() if process.poll() is not None]:
@@ -140,10 +139,10 @@ def train_in_parallel(plan: Plan, entries: Sequence[Entry], jobs: int, command: 
             process.wait()
 
 
-def _start_process(home: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start_process(run_folder: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     """A process in its own session, so that Ctrl-C reaches it only through this one, once."""
-    home.mkdir(parents=True, exist_ok=True)
-    with open(home / LOG, "ab") as log:
+    run_folder.mkdir(parents=True, exist_ok=True)
+    with open(run_folder / LOG, "ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "dhyan", *arguments],
             stdin=subprocess.DEVNULL,
@@ -153,21 +152,23 @@ def _start_process(home: Path, arguments: Sequence[str]) -> subprocess.Popen[byt
         )
 
 
-def _failure(home: Path) -> str:
+def _failure(run_folder: Path) -> str:
     """Why a process ended, by the last line of its log."""
-    lines = [line for line in (home / LOG).read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1].removeprefix("dhyan: ") if lines else f"no output; see {home / LOG}"
+    lines = [
+        line for line in (run_folder / LOG).read_text(errors="replace").splitlines() if line.strip()
+    ]
+    return lines[-1].removeprefix("dhyan: ") if lines else f"no output; see {run_folder / LOG}"
 
 
-def _progress(home: Path) -> str:
+def _progress(run_folder: Path) -> str:
     """The last step of a run."""
-    last = next(_newest_events(home), None)
+    last = next(_newest_events(run_folder), None)
     return f"step {last['step']:,}" if last else "starting"
 
 
-def _newest_events(home: Path) -> Iterator[dict[str, float]]:
+def _newest_events(run_folder: Path) -> Iterator[dict[str, float]]:
     """The events of a run, newest first."""
-    path = home / "metrics.jsonl"
+    path = run_folder / "metrics.jsonl"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     for line in reversed(text.splitlines()):
         try:
