@@ -33,7 +33,7 @@ NEAR = 0.05  # of the plot's side: two points nearer than this share one label
 
 
 @dataclass(frozen=True)
-class EncoderStatePull(LessonResult, title="gravity.title_trained"):
+class EncoderStatePull(LessonResult, title="title_trained"):
     """Encoder states of every word of two sentences; `distances` are of the words they share.
 
     `coordinates` are the states on the first two principal components, which explain the shares
@@ -75,14 +75,12 @@ class EncoderStatePull(LessonResult, title="gravity.title_trained"):
         points = self._points()
         here, there = points[0], points[1]
         yield ScatterPlot(
-            text("gravity.encoder_states_projection", first=first, second=second),
+            text("encoder_states_projection", first=first, second=second),
             tuple(points),
             ((here.x, here.y, there.x, there.y),) if there.name else (),
         )
-        yield table(
-            text("gravity.distance_between_sentences"), self.distances.unsqueeze(1), self.shared
-        )
-        yield table(text("gravity.cosine"), self.cosines.unsqueeze(1), digits=3)
+        yield table(text("distance_between_sentences"), self.distances.unsqueeze(1), self.shared)
+        yield table(text("cosine"), self.cosines.unsqueeze(1), digits=3)
         yield from self._cues(text)
 
     def _points(self) -> list[Point]:
@@ -110,7 +108,7 @@ class EncoderStatePull(LessonResult, title="gravity.title_trained"):
         if self.cue_distances is None:
             return
         yield table(
-            text("gravity.mean_distance_to_unshared_words"),
+            text("mean_distance_to_unshared_words"),
             self.cue_distances,
             (f"{self.word} 1", f"{self.word} 2"),
             ("1", "2"),
@@ -123,11 +121,11 @@ class EncoderStatePull(LessonResult, title="gravity.title_trained"):
             for name, far in zip(self.shared, self.distances, strict=True)
             if name != self.word
         ]
-        apart = text("gravity.states_distance", own=own)
+        apart = text("states_distance", own=own)
         if not rest:
             return apart
         more = sum(own > far for far in rest)
-        return f"{apart} " + text("gravity.moves_more_than", more=more, others=len(rest))
+        return f"{apart} " + text("moves_more_than", more=more, others=len(rest))
 
     def _nearer(self, text: Text) -> str:
         """Whether each state is nearer to its own sentence's words than the other state is."""
@@ -135,7 +133,7 @@ class EncoderStatePull(LessonResult, title="gravity.title_trained"):
             return ""
         (own, away), (strange, home) = self.cue_distances.tolist()
         pulled = (own < strange) + (home < away)
-        return text("gravity.state_nearer_own_sentence", pulled=pulled, single_pulled=pulled == 1)
+        return text("state_nearer_own_sentence", pulled=pulled, single_pulled=pulled == 1)
 
 
 def encoder_state_pull(
@@ -256,7 +254,7 @@ class WordPull:
 
 
 @dataclass(frozen=True)
-class Gravity(LessonResult, title="gravity.title"):
+class Gravity(LessonResult):
     """One word in two sentences, and the softmax of the notes' scores."""
 
     word: str
@@ -285,13 +283,9 @@ class Gravity(LessonResult, title="gravity.title"):
             )
         )
         nearer = bool((pull.far_after < pull.far_before - 1e-12).all())
-        verdict = text("gravity.nearer_to_all") if nearer else text("gravity.not_nearer_to_all")
+        verdict = text("nearer_to_all") if nearer else text("not_nearer_to_all")
         return text(
-            "gravity.contextual_position",
-            sentence=sentence,
-            position=position,
-            verdict=verdict,
-            far=far,
+            "contextual_position", sentence=sentence, position=position, verdict=verdict, far=far
         )
 
     def _plane(self, text: Text) -> Iterator[Block]:
@@ -304,7 +298,7 @@ class Gravity(LessonResult, title="gravity.title"):
             for side, pull in enumerate((self.first, self.second))
         ]
         yield ScatterPlot(
-            text("gravity.movement"),
+            text("movement"),
             (*fixed, Point(self.word, x, y, faint=True, group=6), *moved),
             tuple((x, y, point.x, point.y) for point in moved),
         )
@@ -315,10 +309,10 @@ class Gravity(LessonResult, title="gravity.title"):
             torch.cat([getattr(pull, far) for pull in both]) for far in ("far_before", "far_after")
         )
         return table(
-            text("gravity.distance_to"),
+            text("distance_to"),
             torch.stack([before, after], dim=1),
             self.first.others + self.second.others,
-            (text("gravity.column_before"), text("gravity.column_after")),
+            (text("column_before"), text("column_after")),
         )
 
     def _remark(self, text: Text) -> str:
@@ -329,13 +323,13 @@ class Gravity(LessonResult, title="gravity.title"):
         weights_used = _numbers(self.first.weights)
         same = bool((self.softmaxed - self.first.weights).abs().max() < 0.005)
         if same:
-            verdict = text("gravity.same_weights")
+            verdict = text("same_weights")
         elif (self.scores.tolist(), self.first.weights.tolist()) == ([*SCORES], [*WEIGHTS]):
-            verdict = text("gravity.drawn_weights", weights_used=weights_used)
+            verdict = text("drawn_weights", weights_used=weights_used)
         else:
-            verdict = text("gravity.other_weights", weights_used=weights_used)
+            verdict = text("other_weights", weights_used=weights_used)
         return text(
-            "gravity.softmax_of_scores",
+            "softmax_of_scores",
             raw=raw,
             width=width,
             scaled=scaled,

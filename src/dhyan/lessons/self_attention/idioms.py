@@ -237,23 +237,23 @@ class MixerComparison:
     def blocks(self, text: Text) -> Iterator[Block]:
         """Both tables, and the verdict on the notes' claim."""
         shares = [[mixer.seen, mixer.new, mixer.senses] for mixer in self.mixers]
-        columns = (text("idioms.seen_idioms"), text("idioms.new_idioms"), text("idioms.new_senses"))
+        columns = (text("seen_idioms"), text("new_idioms"), text("new_senses"))
         accuracies = [
             [100 * model_scores.idiom, 100 * model_scores.context] for model_scores in self.ladder
         ]
-        yield text.paragraph("idioms.mixer_setup")
+        yield text.paragraph("mixer_setup")
         yield heatmap(
             "",
             shares,
-            [text(f"idioms.mixer_{MIXER_KEYS[mixer.name]}") for mixer in self.mixers],
+            [text(f"mixer_{MIXER_KEYS[mixer.name]}") for mixer in self.mixers],
             columns,
             digits=3,
         )
         yield table(
-            text("idioms.accuracy_percent"),
+            text("accuracy_percent"),
             accuracies,
             [model_scores.name for model_scores in self.ladder],
-            (text("idioms.column_idioms"), text("idioms.column_senses")),
+            (text("column_idioms"), text("column_senses")),
             digits=1,
         )
         yield Paragraph(self.verdict(text))
@@ -266,10 +266,10 @@ class MixerComparison:
         least = min(model_scores.idiom for model_scores in self.ladder)
         return " ".join(
             (
-                text("idioms.claim"),
+                text("claim"),
                 *(compare_mixers(learned, by_name[name], text) for name in (RAW, COSINE, MEAN)),
-                text("idioms.seed_range", low=low, high=high),
-                text("idioms.decoder_attends_too", least=least),
+                text("seed_range", low=low, high=high),
+                text("decoder_attends_too", least=least),
             )
         )
 
@@ -277,29 +277,29 @@ class MixerComparison:
 def compare_mixers(learned: MixerScores, other: MixerScores, text: Text) -> str:
     """Where learned queries, keys and values beat another mixer, and where they lose."""
     tests = (
-        (text("idioms.in_seen_idioms"), learned.seen - other.seen),
-        (text("idioms.in_new_idioms"), learned.new - other.new),
-        (text("idioms.in_new_senses"), learned.senses - other.senses),
+        (text("in_seen_idioms"), learned.seen - other.seen),
+        (text("in_new_idioms"), learned.new - other.new),
+        (text("in_new_senses"), learned.senses - other.senses),
     )
-    at = text("idioms.in_suffix")
+    at = text("in_suffix")
     gains = ", ".join(f"{test}{at} {100 * gain:+.1f}" for test, gain in tests).replace("-", "−")
     gaining, losing, tied = (
         ", ".join(test for test, gain in tests if sign == (gain > CLEAR) - (gain < -CLEAR))
         for sign in (1, -1, 0)
     )
     if not (losing or tied):
-        verdict = text("idioms.claim_holds")
+        verdict = text("claim_holds")
     elif not gaining:
-        verdict = text("idioms.claim_does_not_hold")
+        verdict = text("claim_does_not_hold")
     else:
-        verdict = text("idioms.gains_for", gaining=gaining)
+        verdict = text("gains_for", gaining=gaining)
     if losing:
-        verdict += text("idioms.loses_for", losing=losing)
+        verdict += text("loses_for", losing=losing)
     if tied:
-        verdict += text("idioms.ties_for", tied=tied)
+        verdict += text("ties_for", tied=tied)
     return text(
-        "idioms.mixer_comparison",
-        name=text(f"idioms.form_{MIXER_KEYS[other.name]}"),
+        "mixer_comparison",
+        name=text(f"form_{MIXER_KEYS[other.name]}"),
         gains=gains,
         verdict=verdict,
     )
@@ -344,7 +344,7 @@ class IdiomCounts:
 
 
 @dataclass(frozen=True)
-class Idioms(LessonResult, title="idioms.title"):
+class Idioms(LessonResult):
     """Examples, accuracy on the primer's test and in new frames, and the mixer comparison.
 
     `frames` is how many new frames are correct with every name, and how many there are.
@@ -370,12 +370,7 @@ class Idioms(LessonResult, title="idioms.title"):
         correct, total = _sums(self.primer_counts)
         low, high = wilson(correct, total)
         return text(
-            "idioms.test_accuracy",
-            correct=correct,
-            total=total,
-            share=correct / total,
-            low=low,
-            high=high,
+            "test_accuracy", correct=correct, total=total, share=correct / total, low=low, high=high
         )
 
     def _shares(self, text: Text) -> Iterator[Block]:
@@ -393,20 +388,20 @@ class Idioms(LessonResult, title="idioms.title"):
         correct, total = _sums(self.new_frame_counts)
         solved_frames, frames = self.frames
         verdict = text(
-            "idioms.new_templates_accuracy",
+            "new_templates_accuracy",
             correct=correct,
             total=total,
             solved_frames=solved_frames,
             frames=frames,
         )
         if correct < ENOUGH * total:
-            verdict += text("idioms.depends_on_templates")
+            verdict += text("depends_on_templates")
         elif solved_frames < frames:
-            verdict += text("idioms.depends_little_on_templates")
+            verdict += text("depends_little_on_templates")
         else:
-            verdict += text("idioms.independent_of_templates")
+            verdict += text("independent_of_templates")
         yield Paragraph(verdict)
-        yield _table(text("idioms.new_templates"), self.new_frame_counts, text)
+        yield _table(text("new_templates"), self.new_frame_counts, text)
 
 
 @lesson
@@ -537,10 +532,10 @@ def _describe(example: IdiomTranslation, text: Text) -> str:
     """A sentence with its translation, its verdict and its word-by-word translation."""
     description = f"“{example.sentence}” → {example.translation}"
     if example.idiomatic is not None:
-        reading = text("idioms.idiomatic") if example.idiomatic else text("idioms.literal")
-        verdict = text("idioms.correct") if example.correct else text("idioms.incorrect")
+        reading = text("idiomatic") if example.idiomatic else text("literal")
+        verdict = text("correct") if example.correct else text("incorrect")
         description += f" ({reading}: {verdict})"
-    return description + text("idioms.word_by_word", word_by_word=example.word_by_word)
+    return description + text("word_by_word", word_by_word=example.word_by_word)
 
 
 def _sums(counts: Sequence[IdiomCounts]) -> tuple[int, int]:
@@ -550,8 +545,8 @@ def _sums(counts: Sequence[IdiomCounts]) -> tuple[int, int]:
 
 def _table(title: str, counts: Sequence[IdiomCounts], text: Text) -> Table:
     """Correct and total, idiomatic and literal, for every idiom."""
-    of = text("idioms.column_total")
-    columns = (text("idioms.idiomatic"), of, text("idioms.literal"), of)
+    of = text("column_total")
+    columns = (text("idiomatic"), of, text("literal"), of)
     rows = [
         (entry.idiomatic_correct, entry.idiomatic, entry.literal_correct, entry.literal)
         for entry in counts

@@ -20,7 +20,7 @@ LENGTHS, WIDTH, REPEATS = (3, 30, 300), 64, 7
 
 
 @dataclass(frozen=True)
-class ParameterFree(LessonResult, title="parameter_free.title"):
+class ParameterFree(LessonResult):
     """Scores, their products without softmax, weights, outputs, and the time by length."""
 
     words: tuple[str, ...]
@@ -45,27 +45,27 @@ class ParameterFree(LessonResult, title="parameter_free.title"):
         """The dot products, the softmax, then the times."""
         names = self.words
         micro = [[1e6 * seconds for seconds in row] for row in (self.parallel, self.sequential)]
-        methods = (text("parameter_free.in_parallel"), text("parameter_free.word_by_word"))
-        columns = [text("parameter_free.word_count", n=n) for n in self.lengths]
-        yield text.paragraph("parameter_free.raw_scores")
+        methods = (text("in_parallel"), text("word_by_word"))
+        columns = [text("word_count", n=n) for n in self.lengths]
+        yield text.paragraph("raw_scores")
         yield table("X", self.vectors, names)
         yield table("X Xᵀ", self.scores, names, names, operator="→")
         yield table("(X Xᵀ) X", self.without_softmax, names, digits=3)
-        yield text.paragraph("parameter_free.softmax_weights")
+        yield text.paragraph("softmax_weights")
         yield heatmap("softmax(X Xᵀ)", self.weights, names, names, digits=3, operator="→")
         yield table("softmax(X Xᵀ) X", self.outputs, names, digits=3)
-        yield text.paragraph("parameter_free.time_by_length")
-        yield table(text("parameter_free.microseconds"), micro, methods, columns, digits=0)
+        yield text.paragraph("time_by_length")
+        yield table(text("microseconds"), micro, methods, columns, digits=0)
         yield Paragraph(self._timed(text))
 
     def _timed(self, text: Text) -> str:
         count, ratio = self.lengths[-1], self.sequential[-1] / self.parallel[-1]
         most = max(self.differences)
-        same = text("parameter_free.same_result", most=most)
+        same = text("same_result", most=most)
         if ratio > 1:
-            pace = text("parameter_free.parallel_faster", count=count, ratio=ratio)
+            pace = text("parallel_faster", count=count, ratio=ratio)
         else:
-            pace = text("parameter_free.parallel_not_faster", count=count, ratio=ratio)
+            pace = text("parallel_not_faster", count=count, ratio=ratio)
         return f"{same} {pace}"
 
 

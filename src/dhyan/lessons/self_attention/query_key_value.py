@@ -121,7 +121,7 @@ VECTOR_NAMES = ("x", "2 x", "x W_q", "x W_k", "x W_v")
 
 
 @dataclass(frozen=True)
-class QueryKeyValue(LessonResult, title="query_key_value.title"):
+class QueryKeyValue(LessonResult):
     """Soft dictionary lookups by sharpness, projections of a vector, and the retrieval runs."""
 
     keys: tuple[str, ...]
@@ -140,25 +140,16 @@ class QueryKeyValue(LessonResult, title="query_key_value.title"):
         key, last = self.query, float(self.answers[-1])
         sharp = [f"{level:g}" for level in self.sharpness]
         yield text.paragraph(
-            "query_key_value.soft_lookup",
-            key=key,
-            value=self._exact_value(),
-            last=last,
-            sharpest=sharp[-1],
+            "soft_lookup", key=key, value=self._exact_value(), last=last, sharpest=sharp[-1]
         )
         yield heatmap(
-            text("query_key_value.weights_by_scale"),
-            self.weights,
-            sharp,
-            self.keys,
-            digits=4,
-            operator="→",
+            text("weights_by_scale"), self.weights, sharp, self.keys, digits=4, operator="→"
         )
         yield table(f"d[{key}]", self.answers.unsqueeze(1), digits=4)
         yield Paragraph(self._describe_directions(text))
-        yield table(text("query_key_value.vectors"), self.transformed, VECTOR_NAMES, operator="→")
-        yield table(text("query_key_value.length"), self.lengths.unsqueeze(1))
-        yield table(text("query_key_value.degrees_from_x"), self.degrees.unsqueeze(1))
+        yield table(text("vectors"), self.transformed, VECTOR_NAMES, operator="→")
+        yield table(text("length"), self.lengths.unsqueeze(1))
+        yield table(text("degrees_from_x"), self.degrees.unsqueeze(1))
         yield from self._learned(text)
 
     def _learned(self, text: Text) -> Iterator[Block]:
@@ -167,8 +158,8 @@ class QueryKeyValue(LessonResult, title="query_key_value.title"):
         names = [run.projections for run in self.retrieval]
         right = [[100 * run.share] for run in self.retrieval]
         yield Paragraph(self._separated(text))
-        yield table(text("query_key_value.accuracy_percent"), right, names, digits=1)
-        yield table(text("query_key_value.loss"), [[run.loss] for run in self.retrieval], digits=3)
+        yield table(text("accuracy_percent"), right, names, digits=1)
+        yield table(text("loss"), [[run.loss] for run in self.retrieval], digits=3)
 
     def _exact_value(self) -> float:
         return float(self.values[self.keys.index(self.query)])
@@ -179,23 +170,20 @@ class QueryKeyValue(LessonResult, title="query_key_value.title"):
         ]
         if turning:
             names = ", ".join(turning)
-            return text("query_key_value.projections", names=names)
-        return text("query_key_value.projections_keep_direction")
+            return text("projections", names=names)
+        return text("projections_keep_direction")
 
     def _separated(self, text: Text) -> str:
         *shared, three = self.retrieval
         best = max(shared, key=lambda run: run.share)
         comparison = text(
-            "query_key_value.separate_projections",
+            "separate_projections",
             parameters=three.parameters,
             share=three.share,
             best_parameters=best.parameters,
             best_share=best.share,
         )
-        if three.share > best.share + 0.02:
-            why = text("query_key_value.symmetric_scores")
-        else:
-            why = text("query_key_value.no_difference")
+        why = text("symmetric_scores") if three.share > best.share + 0.02 else text("no_difference")
         return comparison + why
 
 

@@ -264,7 +264,7 @@ CLEAR = 0.05  # smallest difference of two accuracies that counts, at one seed
 
 
 @dataclass(frozen=True)
-class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
+class ScaledDotProduct(LessonResult):
     """Variances, softmaxes of pairs, four runs: wide with √dk and without, narrow without and with.
 
     `free_values` are the number of queries, their width, and the width of their contexts.
@@ -285,18 +285,18 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         names = [f"({', '.join(f'{score:g}' for score in pair)})" for pair in self.pairs.tolist()]
         yield Paragraph(self._spreads(text))
         yield self._variances(text)
-        yield heatmap(text("scaled_dot_product.softmax_of_pair"), self.softmaxed, names, digits=4)
+        yield heatmap(text("softmax_of_pair"), self.softmaxed, names, digits=4)
         yield Paragraph(self._divided(text))
         yield from self._training(text)
 
     def _variances(self, text: Text) -> LineChart:
         raw, scaled = self.spread.variances.tolist()
         return LineChart(
-            text("scaled_dot_product.variance_by_width"),
+            text("variance_by_width"),
             (Curve("q·k", raw), Curve("q·k/√dk", scaled)),
             tuple(map(str, self.spread.widths)),
             "dk",
-            text("scaled_dot_product.axis_variance"),
+            text("axis_variance"),
         )
 
     def _spreads(self, text: Text) -> str:
@@ -304,13 +304,9 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         least, most = (float(variance) for variance in self.spread.variances[1].aminmax())
         widest, (raw, scaled) = self.spread.widths[-1], self.spread.largest[:, -1].tolist()
         steep, mild = self.spread.slopes[:, -1].tolist()
-        linear = (
-            text("scaled_dot_product.linear_in_dk")
-            if low > 0.8 and high < 1.25
-            else text("scaled_dot_product.not_linear_in_dk")
-        )
+        linear = text("linear_in_dk") if low > 0.8 and high < 1.25 else text("not_linear_in_dk")
         return text(
-            "scaled_dot_product.variance_and_saturation",
+            "variance_and_saturation",
             low=low,
             high=high,
             linear=linear,
@@ -327,13 +323,7 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         first, last = (f"{float(self.numbers[at]):g}" for at in (0, -1))
         by, (count, key, value) = f"{self.divide_by:g}", self.free_values
         return text(
-            "scaled_dot_product.variance_rule",
-            first=first,
-            last=last,
-            by=by,
-            count=count,
-            key_=key,
-            value=value,
+            "variance_rule", first=first, last=last, by=by, count=count, key_=key, value=value
         )
 
     def _training(self, text: Text) -> Iterator[Block]:
@@ -342,31 +332,22 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
             return
         names = [f"dk {run.key_width}{', √dk' if run.scaled else ''}" for run in runs]
         steps = tuple(map(str, runs[0].steps))
-        step = text("scaled_dot_product.axis_step")
+        step = text("axis_step")
         charts = {
-            "losses": (
-                text("scaled_dot_product.training_loss"),
-                text("scaled_dot_product.nats_per_word"),
-            ),
-            "through": (
-                text("scaled_dot_product.score_gradient"),
-                text("scaled_dot_product.axis_score_gradient_norm"),
-            ),
-            "weights": (
-                text("scaled_dot_product.projection_gradient"),
-                text("scaled_dot_product.axis_norm"),
-            ),
+            "losses": (text("training_loss"), text("nats_per_word")),
+            "through": (text("score_gradient"), text("axis_score_gradient_norm")),
+            "weights": (text("projection_gradient"), text("axis_norm")),
         }
         columns = {
-            text("scaled_dot_product.unseen_accuracy"): [100 * run.right for run in runs],
-            text("scaled_dot_product.loss"): [run.loss for run in runs],
-            text("scaled_dot_product.largest_weight"): [run.largest[-1] for run in runs],
-            text("scaled_dot_product.gradient_95th_percentile"): [run.most for run in runs],
+            text("unseen_accuracy"): [100 * run.right for run in runs],
+            text("loss"): [run.loss for run in runs],
+            text("largest_weight"): [run.largest[-1] for run in runs],
+            text("gradient_95th_percentile"): [run.most for run in runs],
         }
         yield Paragraph(self._claims(text))
         for which, (title, up) in charts.items():
             yield LineChart(title, tuple(map(Curve, names, self._of(which))), steps, step, up)
-        yield text.paragraph("scaled_dot_product.after_training")
+        yield text.paragraph("after_training")
         for number, (title, column) in enumerate(columns.items()):
             yield table(title, [[value] for value in column], () if number else names)
 
@@ -379,26 +360,26 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         late, most = unscaled.late / scaled_run.late, unscaled.most / scaled_run.most
         vanishing = _verdict(
             1 / late,
-            text("scaled_dot_product.gradient_vanishes"),
-            text("scaled_dot_product.gradient_smaller"),
-            text("scaled_dot_product.gradient_does_not_vanish"),
+            text("gradient_vanishes"),
+            text("gradient_smaller"),
+            text("gradient_does_not_vanish"),
         )
         begin, end = unscaled.through[0], unscaled.through[-1]
         trend = (
-            text("scaled_dot_product.trend_grows")
+            text("trend_grows")
             if end > begin
-            else text("scaled_dot_product.trend_falls")
+            else text("trend_falls")
             if end < begin
-            else text("scaled_dot_product.trend_stays")
+            else text("trend_stays")
         )
         exploding = _verdict(
             most,
-            text("scaled_dot_product.gradient_explodes"),
-            text("scaled_dot_product.gradient_larger"),
-            text("scaled_dot_product.gradient_does_not_explode"),
+            text("gradient_explodes"),
+            text("gradient_larger"),
+            text("gradient_does_not_explode"),
         )
         return text(
-            "scaled_dot_product.training_comparison",
+            "training_comparison",
             key_width=scaled_run.key_width,
             late=late,
             vanishing=vanishing,
@@ -417,9 +398,9 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
         helps, helps_narrow = (
             _compared(
                 gain,
-                text("scaled_dot_product.scaling_helps"),
-                text("scaled_dot_product.scaling_harms"),
-                text("scaled_dot_product.scaling_makes_no_difference"),
+                text("scaling_helps"),
+                text("scaling_harms"),
+                text("scaling_makes_no_difference"),
             )
             for gain in (
                 scaled_run.right - unscaled.right,
@@ -427,12 +408,7 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
             )
         )
         against_scaled, against_unscaled, narrow_against_scaled = (
-            _compared(
-                gain,
-                text("scaled_dot_product.better_than"),
-                text("scaled_dot_product.worse_than"),
-                text("scaled_dot_product.equal_to"),
-            )
+            _compared(gain, text("better_than"), text("worse_than"), text("equal_to"))
             for gain in (
                 narrow_unscaled.right - scaled_run.right,
                 narrow_unscaled.right - unscaled.right,
@@ -440,7 +416,7 @@ class ScaledDotProduct(LessonResult, title="scaled_dot_product.title"):
             )
         )
         return text(
-            "scaled_dot_product.width_comparison",
+            "width_comparison",
             wide=wide,
             right=scaled_run.right,
             unscaled_right=unscaled.right,

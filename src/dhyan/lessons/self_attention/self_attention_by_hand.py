@@ -44,7 +44,7 @@ EXAMPLES = {
 
 
 @dataclass(frozen=True)
-class SelfAttentionByHand(LessonResult, title="self_attention_by_hand.title"):
+class SelfAttentionByHand(LessonResult):
     """Every matrix from the embeddings to the outputs."""
 
     words: tuple[str, ...]
@@ -60,15 +60,15 @@ class SelfAttentionByHand(LessonResult, title="self_attention_by_hand.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """The matrices in the order of computation."""
         names, width = self.words, self.queries.shape[1]
-        yield text.paragraph("self_attention_by_hand.definition")
+        yield text.paragraph("definition")
         yield table("X", self.embeddings, names)
         yield table("Q = X W_q", self.queries, names)
         yield table("K = X W_k", self.keys, names)
         yield table("V = X W_v", self.values, names)
         yield table("Q Kᵀ", self.scores, names, names, operator="→")
         yield table(f"Q Kᵀ / √{width}", self.scaled, names, names, operator="→")
-        yield heatmap(text("self_attention_by_hand.weights"), self.weights, names, names, digits=3)
-        yield table(text("self_attention_by_hand.outputs"), self.outputs, names, digits=3)
+        yield heatmap(text("weights"), self.weights, names, names, digits=3)
+        yield table(text("outputs"), self.outputs, names, digits=3)
         if self.saturated:
             yield Paragraph(self._saturated(text))
 
@@ -80,7 +80,7 @@ class SelfAttentionByHand(LessonResult, title="self_attention_by_hand.title"):
 
     def _saturated(self, text: Text) -> str:
         width = self.queries.shape[1]
-        return text("self_attention_by_hand.saturated_softmax", width=width)
+        return text("saturated_softmax", width=width)
 
 
 @lesson

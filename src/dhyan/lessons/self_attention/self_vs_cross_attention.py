@@ -42,7 +42,7 @@ def three_steps(
 
 
 @dataclass(frozen=True)
-class SelfVsCrossAttention(LessonResult, title="self_vs_cross_attention.title"):
+class SelfVsCrossAttention(LessonResult):
     """States of both sequences; the three steps across them and within the first."""
 
     states: Float64[Tensor, "S D"]
@@ -52,27 +52,19 @@ class SelfVsCrossAttention(LessonResult, title="self_vs_cross_attention.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """Every step twice, side by side."""
-        yield text.paragraph("self_vs_cross_attention.setup")
-        yield table(
-            text("self_vs_cross_attention.queries"),
-            self.target_states,
-            self.cross_attention.query_words,
-        )
-        yield table(
-            text("self_vs_cross_attention.keys_and_values"),
-            self.states,
-            self.cross_attention.key_words,
-        )
-        yield from self._step(text, text("self_vs_cross_attention.step_scores"), "scores")
-        yield from self._step(text, text("self_vs_cross_attention.step_softmax"), "weights")
-        yield from self._step(text, text("self_vs_cross_attention.step_weighted_sum"), "contexts")
+        yield text.paragraph("setup")
+        yield table(text("queries"), self.target_states, self.cross_attention.query_words)
+        yield table(text("keys_and_values"), self.states, self.cross_attention.key_words)
+        yield from self._step(text, text("step_scores"), "scores")
+        yield from self._step(text, text("step_softmax"), "weights")
+        yield from self._step(text, text("step_weighted_sum"), "contexts")
         yield Paragraph(f"{self._describe_cross(text)} {self._describe_self(text)}")
 
     def _step(self, text: Text, name: str, which: str) -> Iterator[Block]:
         """A step across, and the same within."""
         draw = heatmap if which == "weights" else table
-        cross_title = text("self_vs_cross_attention.cross_attention")
-        self_title = text("self_vs_cross_attention.self_attention")
+        cross_title = text("cross_attention")
+        self_title = text("self_attention")
         yield Paragraph(name)
         for steps, title in (
             (self.cross_attention, cross_title),
@@ -93,19 +85,14 @@ class SelfVsCrossAttention(LessonResult, title="self_vs_cross_attention.title"):
             strict=True,
         )
         alignments = ", ".join(f"{query_word} → {key_word}" for query_word, key_word in pairs)
-        return text("self_vs_cross_attention.cross_alignments", alignments=alignments)
+        return text("cross_alignments", alignments=alignments)
 
     def _describe_self(self, text: Text) -> str:
         own = sum(
             at == most for at, most in enumerate(self.self_attention.weights.argmax(1).tolist())
         )
         count = len(self.self_attention.query_words)
-        return text(
-            "self_vs_cross_attention.self_alignments",
-            own=own,
-            count=count,
-            single_own=own == 1,
-        )
+        return text("self_alignments", own=own, count=count, single_own=own == 1)
 
 
 @lesson

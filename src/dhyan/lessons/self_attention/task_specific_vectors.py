@@ -353,7 +353,7 @@ CLEAR = 0.1  # smallest difference of two CKA values that counts
 
 
 @dataclass(frozen=True)
-class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
+class TaskSpecificVectors(LessonResult):
     """The encoders' views before training and after each task, and their similarity.
 
     `majority_baselines` are the accuracies of each fact's majority class, `cka` the linear CKA of
@@ -378,10 +378,10 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The two tasks, their probes, their similarity, one sentence's neighbours."""
-        names = [text(f"task_specific_vectors.task_{view.task}") for view in self.views]
+        names = [text(f"task_{view.task}") for view in self.views]
         yield Paragraph(self._trained(text))
         yield self._probes(names, text)
-        yield heatmap(text("task_specific_vectors.similarity_cka"), self.cka, names, names)
+        yield heatmap(text("similarity_cka"), self.cka, names, names)
         yield Paragraph(self._describe_facts(text))
         for view in self.views:
             if view.task != UNTRAINED:
@@ -394,22 +394,15 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
     def _trained(self, text: Text) -> str:
         low, high = self.classified.interval
         return text(
-            "task_specific_vectors.setup",
-            half_steps=self.steps // 2,
-            share=self.classified.share,
-            low=low,
-            high=high,
+            "setup", half_steps=self.steps // 2, share=self.classified.share, low=low, high=high
         )
 
     def _probes(self, names: Sequence[str], text: Text) -> Table:
         shares = [[probe.share for probe in view.probes] for view in self.views]
-        columns = [text(f"task_specific_vectors.fact_{fact}") for fact in FACTS]
-        guess = text("task_specific_vectors.majority_class")
+        columns = [text(f"fact_{fact}") for fact in FACTS]
+        guess = text("majority_class")
         return heatmap(
-            text("task_specific_vectors.accuracy"),
-            [list(self.majority_baselines), *shares],
-            [guess, *names],
-            columns,
+            text("accuracy"), [list(self.majority_baselines), *shares], [guess, *names], columns
         )
 
     def _describe_facts(self, text: Text) -> str:
@@ -419,16 +412,16 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
         for index, fact in enumerate(FACTS):
             after_translation, after_sentiment = translating.probes[index], judging.probes[index]
             if after_translation.interval[0] > after_sentiment.interval[1]:
-                better = text("task_specific_vectors.better_after_translation")
+                better = text("better_after_translation")
             elif after_sentiment.interval[0] > after_translation.interval[1]:
-                better = text("task_specific_vectors.better_after_sentiment")
+                better = text("better_after_sentiment")
             else:
-                better = text("task_specific_vectors.no_difference")
-            name = text(f"task_specific_vectors.fact_{fact}")
+                better = text("no_difference")
+            name = text(f"fact_{fact}")
             comparisons.append(
                 f"{name} {after_translation.share:.1%} / {after_sentiment.share:.1%} ({better})"
             )
-        return text("task_specific_vectors.probe_comparison", comparisons="; ".join(comparisons))
+        return text("probe_comparison", comparisons="; ".join(comparisons))
 
     def _apart(self, text: Text) -> str:
         """Whether the two tasks end in different vector spaces."""
@@ -438,7 +431,7 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
         cka_across_seeds = " / ".join(f"{value:.2f}" for value in self.cka_across_seeds)
         same = " / ".join(f"{value:.0%}" for value in self.neighbours_across_seeds)
         verdict = text(
-            "task_specific_vectors.similarity_across_tasks",
+            "similarity_across_tasks",
             both=both,
             shared_neighbours=COMPARED_NEIGHBOURS,
             common=common,
@@ -446,19 +439,17 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
             same=same,
         )
         if both < min(self.cka_across_seeds) - CLEAR:
-            return verdict + text(
-                "task_specific_vectors.vectors_depend_on_task", half_steps=self.steps // 2
-            )
-        return verdict + text("task_specific_vectors.vectors_do_not_depend_on_task")
+            return verdict + text("vectors_depend_on_task", half_steps=self.steps // 2)
+        return verdict + text("vectors_do_not_depend_on_task")
 
     def _near(self, view: EncoderView, text: Text) -> str:
         neighbours = "; ".join(
             f"{neighbour.sentence} ({_sentiment_name(neighbour.sentiment, text)})"
             for neighbour in view.neighbours
         )
-        name = text(f"task_specific_vectors.task_{view.task}")
+        name = text(f"task_{view.task}")
         return text(
-            "task_specific_vectors.nearest_neighbours",
+            "nearest_neighbours",
             sentiment=_sentiment_name(self.sentiment, text),
             name=name,
             neighbours=neighbours,
@@ -472,7 +463,7 @@ class TaskSpecificVectors(LessonResult, title="task_specific_vectors.title"):
                 view.coordinates.tolist(), self.sentiments.tolist(), strict=True
             )
         )
-        name = text(f"task_specific_vectors.task_{view.task}")
+        name = text(f"task_{view.task}")
         sentiments = tuple(_sentiment_name(sentiment, text) for sentiment in range(CLASSES))
         return ScatterPlot(f"{name}, {across} % + {up} %", points, groups=sentiments)
 
@@ -541,4 +532,4 @@ def measure_tasks(
 
 
 def _sentiment_name(label: int, text: Text) -> str:
-    return text(f"task_specific_vectors.sentiment_{SENTIMENTS[label]}")
+    return text(f"sentiment_{SENTIMENTS[label]}")

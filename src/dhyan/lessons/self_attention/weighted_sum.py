@@ -58,13 +58,13 @@ class SentenceMixture:
         """The sentence, and its weights times its vectors."""
         names = self.words
         yield Paragraph(f"“{' '.join(names)}”")
-        yield heatmap(text("weighted_sum.weights"), self.weights, names, names, operator="·")
-        yield table(text("weighted_sum.vectors"), self.vectors, names, operator="=")
-        yield table(text("weighted_sum.contextual_vectors"), self.mixed, names, digits=3)
+        yield heatmap(text("weights"), self.weights, names, names, operator="·")
+        yield table(text("vectors"), self.vectors, names, operator="=")
+        yield table(text("contextual_vectors"), self.mixed, names, digits=3)
 
 
 @dataclass(frozen=True)
-class WeightedSum(LessonResult, title="weighted_sum.title"):
+class WeightedSum(LessonResult):
     """Two sentences, and the distances between the mixtures of shared words."""
 
     first: SentenceMixture
@@ -75,14 +75,14 @@ class WeightedSum(LessonResult, title="weighted_sum.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """One sentence, the other, and the word they share."""
-        yield text.paragraph("weighted_sum.definition")
+        yield text.paragraph("definition")
         yield from self.first.blocks(text)
         yield from self.second.blocks(text)
         yield Paragraph(self._compared(text))
 
     def _compared(self, text: Text) -> str:
         if not self.shared:
-            return text("weighted_sum.no_common_word")
+            return text("no_common_word")
         return " ".join(
             self._apart(text, word, float(far))
             for word, far in zip(self.shared, self.distances, strict=True)
@@ -90,8 +90,8 @@ class WeightedSum(LessonResult, title="weighted_sum.title"):
 
     def _apart(self, text: Text, word: str, far: float) -> str:
         if far < 1e-12:
-            return text("weighted_sum.same_vector", word=word)
-        return text("weighted_sum.different_vectors", word=word, far=far)
+            return text("same_vector", word=word)
+        return text("different_vectors", word=word, far=far)
 
 
 @lesson

@@ -21,7 +21,7 @@ HEADS, NOTHING = 2, 1e-9
 
 
 @dataclass(frozen=True)
-class WordOrder(LessonResult, title="word_order.title"):
+class WordOrder(LessonResult):
     """Outputs in both orders; `permutation` maps the second order to the first.
 
     `differences` are the largest |Δ| of a word: a row for attention without parameters and one for
@@ -42,18 +42,14 @@ class WordOrder(LessonResult, title="word_order.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """Without positions, with them, and the differences."""
         here, there = " ".join(self.words), " ".join(self.other)
-        rows = (text("word_order.parameter_free"), text("word_order.multi_head"))
-        columns = (text("word_order.without_positions"), text("word_order.with_positions"))
-        yield text.paragraph("word_order.setup", here=here, there=there)
-        yield table(text("word_order.outputs_first_order"), self.outputs, self.words)
-        yield table(text("word_order.outputs_second_order"), self.other_outputs, self.other)
-        yield table(text("word_order.positions_first_order"), self.positioned_outputs, self.words)
-        yield table(
-            text("word_order.positions_second_order"), self.other_positioned_outputs, self.other
-        )
-        yield table(
-            text("word_order.largest_difference"), self.differences, rows, columns, digits=4
-        )
+        rows = (text("parameter_free"), text("multi_head"))
+        columns = (text("without_positions"), text("with_positions"))
+        yield text.paragraph("setup", here=here, there=there)
+        yield table(text("outputs_first_order"), self.outputs, self.words)
+        yield table(text("outputs_second_order"), self.other_outputs, self.other)
+        yield table(text("positions_first_order"), self.positioned_outputs, self.words)
+        yield table(text("positions_second_order"), self.other_positioned_outputs, self.other)
+        yield table(text("largest_difference"), self.differences, rows, columns, digits=4)
         yield Paragraph(f"{self._blind(text)} {self._cured(text)}".strip())
 
     def _blind(self, text: Text) -> str:
@@ -61,18 +57,18 @@ class WordOrder(LessonResult, title="word_order.title"):
         if self.words == self.other:
             return ""
         if most < NOTHING:
-            return text("word_order.order_ignored", most=most)
-        return text("word_order.order_not_ignored", most=most)
+            return text("order_ignored", most=most)
+        return text("order_not_ignored", most=most)
 
     def _cured(self, text: Text) -> str:
         least = float(self.differences[:, 1].min())
         if len(set(self.words)) == 1:
-            return text("word_order.single_word")
+            return text("single_word")
         if self.words == self.other:
-            return text("word_order.same_order")
+            return text("same_order")
         if least > NOTHING:
-            return text("word_order.positions_distinguish")
-        return text("word_order.positions_do_not_distinguish")
+            return text("positions_distinguish")
+        return text("positions_do_not_distinguish")
 
 
 @lesson

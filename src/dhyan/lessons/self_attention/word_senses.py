@@ -218,7 +218,7 @@ class WordSenseProbes(LessonResult):
 
     def title(self, text: Text) -> str:
         """The title, with its numbers."""
-        return text("word_senses.title", word=self.words[0].word)
+        return text("title", word=self.words[0].word)
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The first word level by level and as a scatter plot, then all words."""
@@ -226,8 +226,8 @@ class WordSenseProbes(LessonResult):
         yield Paragraph(self._describe_probe(text))
         yield _levels(first, text)
         yield Paragraph(_gained(first, text))
-        yield self._plane(text("word_senses.scatter_untrained"), self.before, self.before_explained)
-        yield self._plane(text("word_senses.scatter_trained"), self.after, self.after_explained)
+        yield self._plane(text("scatter_untrained"), self.before, self.before_explained)
+        yield self._plane(text("scatter_trained"), self.after, self.after_explained)
         yield Paragraph(self._training_effects(text))
         yield self._every(text)
         if below := self._below(text):
@@ -236,13 +236,7 @@ class WordSenseProbes(LessonResult):
     def _describe_probe(self, text: Text) -> str:
         first = self.words[0]
         senses, total = ", ".join(first.senses), first.levels[0].probe.total
-        return text(
-            "word_senses.setup",
-            word=first.word,
-            senses=senses,
-            total=total,
-            few=FEW,
-        )
+        return text("setup", word=first.word, senses=senses, total=total, few=FEW)
 
     def _plane(
         self, title: str, coordinates: Float64[Tensor, "N 2"], explained: Float64[Tensor, " 2"]
@@ -266,7 +260,7 @@ class WordSenseProbes(LessonResult):
         if count == 1:
             return _training_effect(more, less, text)
         return text(
-            "word_senses.learned_over_words",
+            "learned_over_words",
             count=count,
             few=FEW,
             more=more,
@@ -277,10 +271,10 @@ class WordSenseProbes(LessonResult):
 
     def _therefore(self, more: int, text: Text) -> str:
         if more == len(self.words):
-            return text("word_senses.training_separates_all")
+            return text("training_separates_all")
         if 2 * more > len(self.words):
-            return text("word_senses.training_separates_most")
-        return text("word_senses.training_does_not_separate")
+            return text("training_separates_most")
+        return text("training_does_not_separate")
 
     def _below(self, text: Text) -> str:
         """The words whose position probe is below chance."""
@@ -291,7 +285,7 @@ class WordSenseProbes(LessonResult):
         ]
         if not below:
             return ""
-        return text("word_senses.position_below_chance", below=", ".join(below))
+        return text("position_below_chance", below=", ".join(below))
 
     def _every(self, text: Text) -> Table:
         rows = []
@@ -317,14 +311,14 @@ class WordSenseProbes(LessonResult):
                 )
             )
         columns = (
-            text("word_senses.column_chance"),
-            text("word_senses.column_position"),
-            text("word_senses.column_untrained"),
-            text("word_senses.column_last_layer"),
-            text("word_senses.column_few_shot_untrained"),
-            text("word_senses.column_few_shot_last_layer"),
-            text("word_senses.column_variance_untrained"),
-            text("word_senses.column_variance_last_layer"),
+            text("column_chance"),
+            text("column_position"),
+            text("column_untrained"),
+            text("column_last_layer"),
+            text("column_few_shot_untrained"),
+            text("column_few_shot_last_layer"),
+            text("column_variance_untrained"),
+            text("column_variance_last_layer"),
         )
         return heatmap("", rows, [word.word for word in self.words], columns)
 
@@ -383,11 +377,11 @@ def _levels(word: WordSenses, text: Text) -> Table:
         for level in word.levels
     ]
     columns = (
-        text("word_senses.column_accuracy"),
-        text("word_senses.column_low"),
-        text("word_senses.column_high"),
-        text("word_senses.column_few_shot"),
-        text("word_senses.column_variance"),
+        text("column_accuracy"),
+        text("column_low"),
+        text("column_high"),
+        text("column_few_shot"),
+        text("column_variance"),
     )
     names = [_name(level, text) for level in word.levels]
     return heatmap(word.word, rows, names, columns, digits=3)
@@ -395,8 +389,8 @@ def _levels(word: WordSenses, text: Text) -> Table:
 
 def _name(level: Level, text: Text) -> str:
     if level.layer:
-        return text("word_senses.layer", layer=level.layer)
-    return text(f"word_senses.{LEVEL_KEYS[level.name]}")
+        return text("layer", layer=level.layer)
+    return text(f"{LEVEL_KEYS[level.name]}")
 
 
 def _gained(word: WordSenses, text: Text) -> str:
@@ -408,7 +402,7 @@ def _gained(word: WordSenses, text: Text) -> str:
     )
     low, high = last.interval
     verdict = text(
-        "word_senses.last_layer_accuracy",
+        "last_layer_accuracy",
         share=last.share,
         low=low,
         high=high,
@@ -416,19 +410,18 @@ def _gained(word: WordSenses, text: Text) -> str:
         chance=word.chance,
     )
     verdict += (
-        text("word_senses.gain_from_context")
+        text("gain_from_context")
         if low > max(with_position.interval[1], word.chance)
-        else text("word_senses.no_gain_from_context")
+        else text("no_gain_from_context")
     )
     if untrained.interval[0] > with_position.interval[1]:
-        return verdict + text("word_senses.untrained_mixes_too", share=untrained.share)
-    return verdict + text("word_senses.untrained_accuracy", share=untrained.share)
+        return verdict + text("untrained_mixes_too", share=untrained.share)
+    return verdict + text("untrained_accuracy", share=untrained.share)
 
 
 def _training_effect(more: int, less: int, text: Text) -> str:
     """The effect of training on a single word."""
-    if more:
-        effect = text("word_senses.effect_better")
-    else:
-        effect = text("word_senses.effect_worse") if less else text("word_senses.effect_none")
-    return text("word_senses.learned_single_word", few=FEW, effect=effect)
+    effect = (
+        text("effect_better") if more else text("effect_worse") if less else text("effect_none")
+    )
+    return text("learned_single_word", few=FEW, effect=effect)
