@@ -22,7 +22,7 @@ class Reading:
     """A sentence, the position of its ambiguous word, the label, and the possible labels."""
 
     words: tuple[str, ...]
-    place: int
+    position: int
     label: int
     choices: tuple[int, ...]
 
@@ -43,15 +43,15 @@ def context_trial(train: int, test: int) -> Trial:
     "seen" has contexts of training, "held_out" (a split of the primer) pairs of frame and cue that
     training does not have, and "new_nouns" cue nouns that never occur with the word in training.
     """
-    known = (context for context in _contexts() if not _held_out(context))
+    training_readings = (context for context in _contexts() if not _held_out(context))
     new = (context for context in _contexts() if _held_out(context))
     pairs = (sense_reading(pair) for pair in generate_sentences("context"))
     sources = {
-        "seen": known,
+        "seen": training_readings,
         "held_out": (pair for pair in pairs if not _held_out(pair)),
         "new_nouns": new,
     }
-    return _trial(len(_senses()), known, sources, train, test)
+    return _trial(len(_senses()), training_readings, sources, train, test)
 
 
 def idiom_trial(train: int, test: int) -> Trial:
@@ -60,8 +60,10 @@ def idiom_trial(train: int, test: int) -> Trial:
     "seen" fills the templates of training with other words; the templates of "held_out" are not in
     training. The ambiguous word is the last one that both readings share.
     """
-    known, held_out = _idioms(held_out=False), _idioms(held_out=True)
-    return _trial(2, known, {"seen": known, "held_out": held_out}, train, test)
+    training_readings, held_out = _idioms(held_out=False), _idioms(held_out=True)
+    return _trial(
+        2, training_readings, {"seen": training_readings, "held_out": held_out}, train, test
+    )
 
 
 def plain_sentences(number: int, *, longest: int = 20) -> list[tuple[str, ...]]:
@@ -79,27 +81,27 @@ def english_words(pair: SentencePair) -> tuple[str, ...]:
 
 def sense_reading(pair: SentencePair) -> Reading:
     """The ambiguous word and the index of its sense among the senses of all words."""
-    [wanted] = pair.checks
+    [check] = pair.checks
     words, senses = english_words(pair), _senses()
-    choices = tuple(i for i, (word, _) in enumerate(senses) if word == wanted.about)
-    [label] = [i for i in choices if wanted.right[0] in senses[i][1]]
-    return Reading(words, words.index(wanted.about), label, choices)
+    choices = tuple(i for i, (word, _) in enumerate(senses) if word == check.about)
+    [label] = [i for i in choices if check.right[0] in senses[i][1]]
+    return Reading(words, words.index(check.about), label, choices)
 
 
 def _trial(
     classes: int,
-    known: Iterator[Reading],
+    training_readings: Iterator[Reading],
     sources: Mapping[str, Iterator[Reading]],
     train: int,
     test: int,
 ) -> Trial:
     """`train` and `test` sentences for each part, without duplicates."""
-    seen: set[tuple[str, ...]] = set()
+    taken_words: set[tuple[str, ...]] = set()
 
     def unique(source: Iterator[Reading]) -> Iterator[Reading]:
         for reading in source:
-            if reading.words not in seen:
-                seen.add(reading.words)
+            if reading.words not in taken_words:
+                taken_words.add(reading.words)
                 yield reading
 
     def take(source: Iterator[Reading], number: int) -> tuple[Reading, ...]:
@@ -107,8 +109,8 @@ def _trial(
 
     return Trial(
         classes,
-        take(known, train),
-        take(known, test),
+        take(training_readings, train),
+        take(training_readings, test),
         {name: take(source, test) for name, source in sources.items()},
     )
 
@@ -129,7 +131,7 @@ def _contexts() -> Iterator[Reading]:
 
 def _held_out(reading: Reading) -> bool:
     """Whether the sentence ends in a noun that never occurs with its word in training."""
-    return (reading.words[reading.place], reading.words[-1]) in _held_out_nouns()
+    return (reading.words[reading.position], reading.words[-1]) in _held_out_nouns()
 
 
 @cache
@@ -164,8 +166,8 @@ def _idioms(*, held_out: bool) -> Iterator[Reading]:
         builder = SentenceBuilder(seed)
         about, label = key = builder.choose(keys)
         words = english_words(fill_template(builder, builder.choose(by_reading[key])))
-        place = len(words) - 1 - words[::-1].index(shared_words[about])
-        yield Reading(words, place, label, (LITERAL, IDIOMATIC))
+        position = len(words) - 1 - words[::-1].index(shared_words[about])
+        yield Reading(words, position, label, (LITERAL, IDIOMATIC))
 
 
 @cache

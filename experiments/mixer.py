@@ -52,7 +52,7 @@ class Rows:
 
     words: Int[Tensor, "N S"]
     real: Bool[Tensor, "N S"]
-    place: Int[Tensor, " N"]
+    position: Int[Tensor, " N"]
     label: Int[Tensor, " N"]
     may: Bool[Tensor, "N C"]
 
@@ -83,7 +83,7 @@ class Reader(nn.Module):
 
     def forward(self, rows: Rows) -> Float[Tensor, "B C"]:
         """Logits of the labels, −inf where a label is not possible."""
-        mixed = self.mixer(self.vectors[rows.words], rows.real, rows.place)
+        mixed = self.mixer(self.vectors[rows.words], rows.real, rows.position)
         return self.read_out(mixed).masked_fill(~rows.may, -torch.inf)
 
 
@@ -149,9 +149,9 @@ def as_rows(readings: tuple[Reading, ...], numbers: dict[str, int], classes: int
     for row, reading in enumerate(readings):
         words[row, : len(reading.words)] = torch.tensor([numbers[word] for word in reading.words])
         may[row, list(reading.choices)] = True
-    place = torch.tensor([reading.place for reading in readings])
+    position = torch.tensor([reading.position for reading in readings])
     label = torch.tensor([reading.label for reading in readings])
-    return Rows(words, words != PADDING, place, label, may)
+    return Rows(words, words != PADDING, position, label, may)
 
 
 def measure_arm(arm: str, setting: Setting) -> dict[str, object]:
@@ -206,7 +206,7 @@ def accuracy(reader: Reader, rows: Rows) -> float:
 def weight_on_itself(readers: list[Reader], rows: Rows) -> float:
     """Mean attention weight of the ambiguous word on itself."""
     weights = [
-        reader.mixer.weight_on_itself(reader.vectors[rows.words], rows.real, rows.place)
+        reader.mixer.weight_on_itself(reader.vectors[rows.words], rows.real, rows.position)
         for reader in readers
     ]
     return round(statistics.mean(weights), 4)
@@ -216,12 +216,13 @@ def commonest(trial: Trial) -> dict[str, float]:
     """Baseline accuracy: every word has its most frequent reading in training."""
     counts: dict[str, Counter[int]] = {}
     for reading in trial.train:
-        counts.setdefault(reading.words[reading.place], Counter())[reading.label] += 1
+        counts.setdefault(reading.words[reading.position], Counter())[reading.label] += 1
     most_frequent = {word: labels.most_common(1)[0][0] for word, labels in counts.items()}
     return {
         name: round(
             statistics.mean(
-                most_frequent.get(reading.words[reading.place]) == reading.label for reading in part
+                most_frequent.get(reading.words[reading.position]) == reading.label
+                for reading in part
             ),
             4,
         )

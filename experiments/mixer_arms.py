@@ -14,13 +14,13 @@ class NoMixer(nn.Module):
     """No mixer: the word's own vector."""
 
     def forward(
-        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
+        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], position: Int[Tensor, " B"]
     ) -> Float[Tensor, "B D"]:
         """The vector at the position."""
-        return states[torch.arange(len(place)), place]
+        return states[torch.arange(len(position)), position]
 
     def weight_on_itself(
-        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
+        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], position: Int[Tensor, " B"]
     ) -> float:
         """Always 1."""
         return 1.0
@@ -41,23 +41,23 @@ class Mixer(nn.Module):
         self.after = after or nn.Identity()
 
     def forward(
-        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
+        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], position: Int[Tensor, " B"]
     ) -> Float[Tensor, "B D"]:
         """The context of the word at the position."""
-        query = states[torch.arange(len(place)), place].unsqueeze(1) * self.sharpness
+        query = states[torch.arange(len(position)), position].unsqueeze(1) * self.sharpness
         context = self.attention(query, self.attention.remember(states, real)).context
         return self.after(context.squeeze(1))
 
     def weight_on_itself(
-        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], place: Int[Tensor, " B"]
+        self, states: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"], position: Int[Tensor, " B"]
     ) -> float:
         """Mean attention weight of a word on itself."""
-        rows = torch.arange(len(place))
-        query = states[rows, place].unsqueeze(1) * self.sharpness
+        rows = torch.arange(len(position))
+        query = states[rows, position].unsqueeze(1) * self.sharpness
         with reference_kernels():
             weights = self.attention(query, self.attention.remember(states, real)).weights
         assert weights is not None
-        return weights[rows, 0, 0, place].mean().item()
+        return weights[rows, 0, 0, position].mean().item()
 
 
 def parameter_free(width: int, *, sharpness: float = 1.0, after: nn.Module | None = None) -> Mixer:

@@ -80,33 +80,35 @@ def write_vectors(folder: Path = FOLDER) -> None:
             continue
         pairs = generate_sentences("train", seed=seed, max_words=LONGEST, core_share=CORE)
         texts = [getattr(pair, language) for pair in islice(pairs, MONOLINGUAL_SENTENCES)]
-        cut = Tokenizer.train(texts, kind="words", size=20_000)
-        sentences = ([cut.plain(place) for place in cut.encode(text)] for text in texts)
+        tokenizer = Tokenizer.train(texts, kind="words", size=20_000)
+        sentences = (
+            [tokenizer.plain(token_id) for token_id in tokenizer.encode(text)] for text in texts
+        )
         vectors = train_skip_gram(sentences, width=WIDTH, min_count=1, seed=seed)
         table = vectors.table / np.sqrt((vectors.table**2).mean())
         _write(_vectors(folder, side, "skip-gram"), vectors.words, table)
-        drawn = np.random.default_rng(seed).standard_normal(table.shape)
-        _write(_vectors(folder, side, "random"), vectors.words, drawn)
+        random_table = np.random.default_rng(seed).standard_normal(table.shape)
+        _write(_vectors(folder, side, "random"), vectors.words, random_table)
 
 
 def runs(folder: Path = FOLDER) -> dict[str, tuple[str, Mapping[str, Any]]]:
-    """Each model with each kind of embedding, on few pairs and on many, from each seed.
+    """Each model with each type of embedding, on few pairs and on many, from each seed.
 
     Settings are as one types them after `--set`.
     """
     return {
-        _name(model, kind, pairs, seed): (
+        _name(model, embedding, pairs, seed): (
             recipe,
             {
                 **SETTINGS,
                 **own,
-                **_embedding(folder, kind),
+                **_embedding(folder, embedding),
                 "data.pairs": pairs,
                 "training.seed": seed,
             },
         )
         for model, (recipe, own) in MODELS.items()
-        for kind in EMBEDDINGS
+        for embedding in EMBEDDINGS
         for pairs in PAIRS
         for seed in SEEDS
     }
@@ -149,14 +151,18 @@ def _attention_step(result: object) -> AttentionStep:
 def _embedding_scores(
     folder: Path, model: str, pairs: int, test_set: EvaluationSet
 ) -> Iterable[EmbeddingScores]:
-    """BLEU of each kind of embedding, and its gain over the learned one."""
+    """BLEU of each type of embedding, and its gain over the learned one."""
     seeds = [seed for seed in SEEDS if (folder / _name(model, EMBEDDINGS[0], pairs, seed)).exists()]
     usual: list[Counts] = []
-    for kind in EMBEDDINGS if seeds else ():
-        own = [_bleu_counts(folder / _name(model, kind, pairs, seed), test_set) for seed in seeds]
+    for embedding in EMBEDDINGS if seeds else ():
+        own = [
+            _bleu_counts(folder / _name(model, embedding, pairs, seed), test_set) for seed in seeds
+        ]
         usual = usual or own
-        gain = None if kind == EMBEDDINGS[0] else _gain(usual, own)
-        yield EmbeddingScores(model, pairs, kind, tuple(counts.value() for counts in own), gain)
+        gain = None if embedding == EMBEDDINGS[0] else _gain(usual, own)
+        yield EmbeddingScores(
+            model, pairs, embedding, tuple(counts.value() for counts in own), gain
+        )
 
 
 def _bleu_counts(run: Path, test_set: EvaluationSet) -> Counts:
@@ -177,32 +183,34 @@ def _gain(usual: list[Counts], own: list[Counts]) -> Gain:
     """Mean gain over the seeds; the interval covers the bootstrap interval of each seed."""
     lows, highs = [], []
     for before, after in zip(usual, own, strict=True):
-        drawn = [
+        resampled = [
             bootstrap_scores(counts, resamples=RESAMPLES, seed=SEED) for counts in (before, after)
         ]
-        low, high = np.quantile(drawn[1] - drawn[0], (0.025, 0.975))
+        low, high = np.quantile(resampled[1] - resampled[0], (0.025, 0.975))
         lows.append(float(low))
         highs.append(float(high))
     values = [b.value() - a.value() for a, b in zip(usual, own, strict=True)]
     return Gain(sum(values) / len(values), min(lows), max(highs))
 
 
-def _name(model: str, kind: str, pairs: int, seed: int) -> str:
-    return f"{model}-{kind}-{pairs}-s{seed}"
+def _name(model: str, embedding: str, pairs: int, seed: int) -> str:
+    return f"{model}-{embedding}-{pairs}-s{seed}"
 
 
-def _vectors(folder: Path, side: str, kind: str) -> Path:
-    return folder / f"{side}-{kind}.vec"
+def _vectors(folder: Path, side: str, embedding: str) -> Path:
+    return folder / f"{side}-{embedding}.vec"
 
 
-def _embedding(folder: Path, kind: str) -> dict[str, object]:
+def _embedding(folder: Path, embedding: str) -> dict[str, object]:
     """Embedding settings of encoder and decoder."""
     settings: dict[str, object] = {}
     for side in SIDES:
         settings[f"{side}.embedding_width"] = WIDTH
-        if kind != EMBEDDINGS[0]:
-            settings[f"{side}.pretrained_embedding"] = str(_vectors(folder, side, kind).absolute())
-        if kind == "random":
+        if embedding != EMBEDDINGS[0]:
+            settings[f"{side}.pretrained_embedding"] = str(
+                _vectors(folder, side, embedding).absolute()
+            )
+        if embedding == "random":
             settings[f"{side}.freeze_embedding"] = "true"
     return settings
 

@@ -44,7 +44,7 @@ def setting(contexts) -> Setting:
 
 
 def sentences(rows, vectors):
-    return vectors[rows.words], rows.real, rows.place
+    return vectors[rows.words], rows.real, rows.position
 
 
 def parts(trial):
@@ -63,36 +63,36 @@ def test_parameter_counts_of_the_arms():
 
 
 def test_parameter_free_is_softmax_of_x_xt_by_root_d_times_x(setting):
-    states, real, place = sentences(setting.valid, setting.vectors)
+    states, real, position = sentences(setting.valid, setting.vectors)
     contexts = attend(states, states, states, mask=real[:, None]).context
-    mixed = parameter_free(WIDTH)(states, real, place)
-    torch.testing.assert_close(mixed, contexts[torch.arange(len(place)), place])
+    mixed = parameter_free(WIDTH)(states, real, position)
+    torch.testing.assert_close(mixed, contexts[torch.arange(len(position)), position])
 
 
 def test_the_mean_is_parameter_free_without_sharpness(setting):
-    states, real, place = sentences(setting.valid, setting.vectors)
+    states, real, position = sentences(setting.valid, setting.vectors)
     mean = states.sum(1) / real.sum(1, keepdim=True)
-    torch.testing.assert_close(ARMS["mean"](WIDTH)(states, real, place), mean)
+    torch.testing.assert_close(ARMS["mean"](WIDTH)(states, real, position), mean)
 
 
 def test_identity_projections_equal_the_parameter_free_mixer(setting):
-    states, real, place = sentences(setting.valid, setting.vectors)
+    states, real, position = sentences(setting.valid, setting.vectors)
     mixer = learned(WIDTH, "query", "key", "value")
     for part in (mixer.attention.query, mixer.attention.key, mixer.attention.value):
         nn.init.eye_(part.weight)
         nn.init.zeros_(part.bias)
     torch.testing.assert_close(
-        mixer(states, real, place), parameter_free(WIDTH)(states, real, place)
+        mixer(states, real, position), parameter_free(WIDTH)(states, real, position)
     )
 
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_padding_changes_nothing(setting, arm):
-    states, real, place = sentences(setting.valid, setting.vectors)
+    states, real, position = sentences(setting.valid, setting.vectors)
     mixer = ARMS[arm](WIDTH)
     longer = torch.cat([states, torch.ones_like(states)], 1)
-    padded = mixer(longer, torch.cat([real, torch.zeros_like(real)], 1), place)
-    torch.testing.assert_close(padded, mixer(states, real, place))
+    padded = mixer(longer, torch.cat([real, torch.zeros_like(real)], 1), position)
+    torch.testing.assert_close(padded, mixer(states, real, position))
 
 
 def test_classifiers_start_with_the_same_weights(setting):
@@ -107,7 +107,7 @@ def test_without_a_mixer_a_word_has_one_reading(setting, contexts):
     reader = train_arm("none", setting, rate=0.01, seed=0)
     labels = reader(setting.valid).argmax(-1).tolist()
     by_word = {
-        (reading.words[reading.place], label)
+        (reading.words[reading.position], label)
         for reading, label in zip(contexts.valid, labels, strict=True)
     }
     assert len(by_word) == len({word for word, _ in by_word})
@@ -137,8 +137,8 @@ def test_held_out_pairs_of_frame_and_cue_are_not_in_training(contexts):
         """The frame before the word and the cue after it, where "and" joins them."""
         for reading in readings:
             frame, after = (
-                " ".join(reading.words[1 : reading.place + 1]),
-                reading.words[reading.place + 1 :],
+                " ".join(reading.words[1 : reading.position + 1]),
+                reading.words[reading.position + 1 :],
             )
             if after[0] == "and":
                 yield frame, " ".join(after[1 + (after[1] == "then") :])
@@ -150,7 +150,7 @@ def test_held_out_pairs_of_frame_and_cue_are_not_in_training(contexts):
 
 def test_new_nouns_never_occur_with_their_word_in_training(contexts):
     def pair(reading):
-        return reading.words[reading.place], reading.words[-1]
+        return reading.words[reading.position], reading.words[-1]
 
     train_pairs = {pair(reading) for reading in (*contexts.train, *contexts.valid)}
     assert train_pairs & {pair(reading) for reading in contexts.tests["held_out"]}
@@ -160,7 +160,7 @@ def test_new_nouns_never_occur_with_their_word_in_training(contexts):
 def test_an_idiom_is_probed_at_a_word_of_both_readings(idioms):
     labels: dict[str, set[int]] = {}
     for reading in idioms.train:
-        labels.setdefault(reading.words[reading.place], set()).add(reading.label)
+        labels.setdefault(reading.words[reading.position], set()).add(reading.label)
     assert all(uses == {LITERAL, IDIOMATIC} for uses in labels.values())
 
 

@@ -61,7 +61,7 @@ class LayerProbes(LessonResult):
             replace(
                 draws[0],
                 majority_share=mean(fact.majority_share for fact in draws),
-                runs=_means(draws),
+                runs=tuple(fact.shares for fact in draws),
             )
             for draws in zip(*self.trainings, strict=True)
         )
@@ -250,10 +250,6 @@ def _encoder(translator: Translator) -> RNNEncoder:
             "model: its encoder reads backwards; give one that reads on to the last word"
         )
     return encoder
-
-
-def _means(facts: Sequence[ProbedFact]) -> tuple[tuple[float, ...], ...]:
-    return tuple(fact.shares for fact in facts)
 
 
 def _holds(claimed: tuple[int, int], text: Text) -> str:

@@ -60,8 +60,8 @@ def bag_of_words(
     for number, text in enumerate(texts, 1):
         if not text:
             raise UserError(f"text {number} has no words: give it at least one")
-    given_vocabulary = vocabulary.split() if isinstance(vocabulary, str) else vocabulary
-    vocabulary_words = tuple(given_vocabulary) or counting.vocabulary(texts)
+    fixed_vocabulary = vocabulary.split() if isinstance(vocabulary, str) else vocabulary
+    vocabulary_words = tuple(fixed_vocabulary) or counting.vocabulary(texts)
     for word in vocabulary_words:
         if vocabulary_words.count(word) > 1:
             raise UserError(f"the vocabulary has {word!r} twice: write it once")
