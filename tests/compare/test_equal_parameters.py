@@ -33,7 +33,7 @@ def counting(recipe):
 
 
 @pytest.mark.parametrize("name", [*RUNGS, *OWN])
-@pytest.mark.parametrize("budget", [parse_count(one.parameters) for one in (QUICK, FULL)])
+@pytest.mark.parametrize("budget", [parse_count(preset.parameters) for preset in (QUICK, FULL)])
 def test_scaled_models_are_within_three_percent_of_the_budget(name, budget):
     recipe = scale_to_budget({**RUNGS, **OWN}[name], budget, counting)
     assert counting(recipe) == pytest.approx(budget, rel=0.03)
@@ -62,9 +62,9 @@ def test_a_recipe_of_the_right_size_is_unchanged():
 
 @pytest.mark.parametrize("budget", [1000, 10**12])
 def test_an_unreachable_size_is_an_error_with_the_nearest(budget):
-    with pytest.raises(UserError, match="the nearest size is") as found:
+    with pytest.raises(UserError, match="the nearest size is") as error:
         scale_to_budget(RUNGS["bahdanau"], budget, count)
-    nearest = int(str(found.value).partition("size is ")[2].partition(":")[0].replace(",", ""))
+    nearest = int(str(error.value).partition("size is ")[2].partition(":")[0].replace(",", ""))
     assert count(scale_to_budget(RUNGS["bahdanau"], nearest, count)) == nearest
 
 
@@ -83,7 +83,7 @@ def test_pretrained_embeddings_keep_their_width():
     assert scale_widths(recipe, 3.0).encoder.embedding_width == recipe.encoder.embedding_width
 
 
-@pytest.mark.parametrize("name", [one for one in shipped_recipes() if "small" in one])
+@pytest.mark.parametrize("name", [name for name in shipped_recipes() if "small" in name])
 def test_larger_factors_make_larger_models(name):
     recipe = load_recipe(name)
     assert (

@@ -17,12 +17,14 @@ def test_the_emitting_step_has_the_weights_of_the_pair(names):
     translator = translator_of(names, "words")
     pairs = list(zip(ENGLISH, HINDI, strict=False))
     assert len({len(source.split()) for source, _ in pairs}) > 1
-    for pair, found in zip(pairs, attention_by_layer(translator, pairs, batch_size=2), strict=True):
-        assert len(found) == (4 if names[1] == "transformer" else 2)
-        for (where, at), reading in found.items():
+    for pair, by_layer in zip(
+        pairs, attention_by_layer(translator, pairs, batch_size=2), strict=True
+    ):
+        assert len(by_layer) == (4 if names[1] == "transformer" else 2)
+        for (where, at), reading in by_layer.items():
             if at == "emits":
-                wanted = pair_weights(translator, *pair, attention=where)
-                torch.testing.assert_close(reading.weights, wanted, atol=1e-5, rtol=1e-4)
+                expected = pair_weights(translator, *pair, attention=where)
+                torch.testing.assert_close(reading.weights, expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("names", MODELS, ids="+".join)
@@ -30,12 +32,12 @@ def test_the_reading_step_is_the_next_emitting_step(names):
     translator = translator_of(names, "words")
     text = " ".join(word for word in HINDI[0].split() if word.isalpha() or len(word) > 1)
     assert len(translator.target.encode(text)) == len(text.split())
-    [found] = attention_by_layer(translator, [(ENGLISH[0], text)])
-    for (where, at), reading in found.items():
+    [by_layer] = attention_by_layer(translator, [(ENGLISH[0], text)])
+    for (where, at), reading in by_layer.items():
         if at == "reads":
-            said = found[where, "emits"].weights
-            torch.testing.assert_close(reading.weights[:-1], said[1:])
-            assert not torch.allclose(reading.weights[:-1], said[:-1])
+            emitting = by_layer[where, "emits"].weights
+            torch.testing.assert_close(reading.weights[:-1], emitting[1:])
+            assert not torch.allclose(reading.weights[:-1], emitting[:-1])
 
 
 def test_an_empty_sentence_has_no_attention():
@@ -52,8 +54,8 @@ def test_a_bottleneck_has_no_attention():
 
 
 def test_drawn_examples_have_a_medium_length():
-    asked = [EvaluationExample(" ".join("w" * length), "w") for length in range(1, 40)]
+    examples = [EvaluationExample(" ".join("w" * length), "w") for length in range(1, 40)]
     tests = EvaluationSets(
-        (EvaluationSet("test", "", tuple(asked)),), EvaluationSet("selection", "", ())
+        (EvaluationSet("test", "", tuple(examples)),), EvaluationSet("selection", "", ())
     )
-    assert [len(one.source.split()) for one in examples_to_draw(tests)] == [8, 14]
+    assert [len(example.source.split()) for example in examples_to_draw(tests)] == [8, 14]

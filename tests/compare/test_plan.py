@@ -27,10 +27,10 @@ def candidates(*names):
 
 
 def test_shared_settings_are_those_of_the_first_recipe():
-    made = control_recipes(
+    controlled = control_recipes(
         candidates("numbers", "sutskever2014", "transformer2017"), Budget(steps=40)
     )
-    first, *others = (one.recipe for one in made)
+    first, *others = (candidate.recipe for candidate in controlled)
     for other in others:
         for key in differences(first, other):
             assert key.startswith(OWN) or key.removeprefix("training.") in OWN_TRAINING, key
@@ -38,14 +38,14 @@ def test_shared_settings_are_those_of_the_first_recipe():
 
 def test_a_step_budget_disables_early_stopping():
     recipe = load_recipe("numbers", {"training.patience": 3})
-    [one] = control_recipes([Candidate("a", recipe)], Budget(steps=40))
-    assert one.recipe.training.steps == 40
-    assert one.recipe.training.validate_every == 4
-    assert one.recipe.training.patience == 0
+    [candidate] = control_recipes([Candidate("a", recipe)], Budget(steps=40))
+    assert candidate.recipe.training.steps == 40
+    assert candidate.recipe.training.validate_every == 4
+    assert candidate.recipe.training.patience == 0
 
 
 def test_a_repeated_name_gets_a_number():
-    assert [one.name for one in candidates("numbers", "reverse", "numbers")] == [
+    assert [candidate.name for candidate in candidates("numbers", "reverse", "numbers")] == [
         "numbers",
         "reverse",
         "numbers-2",
@@ -54,8 +54,8 @@ def test_a_repeated_name_gets_a_number():
 
 def test_candidate_names_are_unique():
     recipe = load_recipe("numbers")
-    made = name_candidates([("a", recipe), ("a-2", recipe), ("a", recipe)])
-    assert [one.name for one in made] == ["a", "a-2", "a-3"]
+    named = name_candidates([("a", recipe), ("a-2", recipe), ("a", recipe)])
+    assert [candidate.name for candidate in named] == ["a", "a-2", "a-3"]
 
 
 @pytest.mark.parametrize(

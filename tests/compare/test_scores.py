@@ -19,14 +19,14 @@ from dhyan.evaluation.significance import Resampling
 BANK = TranslationCheck("context", "bank", ("किनारे",), ("बैंक",))
 
 
-def answered(**said):
+def results_of(**texts_by_model):
     return {
         name: {
             "translations": {"test": {"texts": texts, "cut_off": 0, "empty": 0}},
             "beam": 5,
             "language": "hi",
         }
-        for name, texts in said.items()
+        for name, texts in texts_by_model.items()
     }
 
 
@@ -39,18 +39,18 @@ def test_each_model_is_compared_with_the_best():
     worse = [text.replace("w3", "x") for text in references]
     examples = tuple(EvaluationExample(text, text) for text in references)
     tests = EvaluationSets((EvaluationSet("test", "", examples),), EvaluationSet("valid", "", ()))
-    found = score_models(
+    scores = score_models(
         tests,
-        answered(worse=worse, best=references),
+        results_of(worse=worse, best=references),
         resampling=Resampling(50),
         on_progress=lambda line: None,
     )
-    assert best_model(found, "test") == "best"
-    assert "against_best" not in found["best"]["test"]["bleu"]
-    beside = found["worse"]["test"]["bleu"]["against_best"]
-    assert beside["value"] < 0
-    assert found["best"]["test"]["bleu"]["value"] == pytest.approx(100)
-    [part] = found["best"]["test"]["by_length"]
+    assert best_model(scores, "test") == "best"
+    assert "against_best" not in scores["best"]["test"]["bleu"]
+    difference = scores["worse"]["test"]["bleu"]["against_best"]
+    assert difference["value"] < 0
+    assert scores["best"]["test"]["bleu"]["value"] == pytest.approx(100)
+    [part] = scores["best"]["test"]["by_length"]
     assert (part["least"], part["most"], part["sentences"]) == (6, 10, 20)
     assert part["bleu_low"] <= part["bleu"] <= part["bleu_high"]
 
@@ -60,17 +60,17 @@ def test_retained_bleu_is_long_over_short():
     forgot = [" ".join(text.split()[:20]) for text in long]
     bleu = count([*short, *forgot], [*short, *long], tokenizer="none")["bleu"]
     lengths = [8] * 5 + [40] * 5
-    found = bleu_retained(bleu, lengths)
-    assert (found["up_to"], found["over"]) == (10, 30)
-    assert found["share"] == pytest.approx(bleu.value(range(5, 10)) / bleu.value(range(5)))
-    assert found["share"] < 0.5
+    retained = bleu_retained(bleu, lengths)
+    assert (retained["up_to"], retained["over"]) == (10, 30)
+    assert retained["share"] == pytest.approx(bleu.value(range(5, 10)) / bleu.value(range(5)))
+    assert retained["share"] < 0.5
 
 
 def test_without_long_sentences_the_last_slice_counts_as_long():
     texts = [*sentences(3, 4), *sentences(3, 14)]
     bleu = count(texts, texts, tokenizer="none")["bleu"]
-    found = bleu_retained(bleu, [4] * 3 + [14] * 3)
-    assert (found["up_to"], found["over"], found["share"]) == (10, 10, pytest.approx(1))
+    retained = bleu_retained(bleu, [4] * 3 + [14] * 3)
+    assert (retained["up_to"], retained["over"], retained["share"]) == (10, 10, pytest.approx(1))
     assert bleu_retained(bleu, [4] * 6) is None
 
 
@@ -86,18 +86,18 @@ def test_targeted_accuracy_needs_the_right_word_and_no_wrong_one():
 
 
 def test_other_references_count_and_empty_ones_do_not():
-    [said] = ["यह घर बहुत बड़ा है"]
-    one = count([said], ["वह मकान छोटा था कल"], tokenizer="none")["bleu"].value()
-    both = count([said], ["वह मकान छोटा था कल"], others=[(said, "")], tokenizer="none")
-    none = count([said], ["वह मकान छोटा था कल"], others=[("", " ")], tokenizer="none")
+    [text] = ["यह घर बहुत बड़ा है"]
+    single = count([text], ["वह मकान छोटा था कल"], tokenizer="none")["bleu"].value()
+    both = count([text], ["वह मकान छोटा था कल"], others=[(text, "")], tokenizer="none")
+    none = count([text], ["वह मकान छोटा था कल"], others=[("", " ")], tokenizer="none")
     assert both["bleu"].value() == pytest.approx(100)
-    assert none["bleu"].value() == one
+    assert none["bleu"].value() == single
     assert "nrefs:2" in both["bleu"].signature()
     assert "nrefs:1" in none["bleu"].signature()
-    some = count([said, said], [said, said], others=[(said,), ()], tokenizer="none")
+    some = count([text, text], [text, text], others=[(text,), ()], tokenizer="none")
     assert "nrefs:var" in some["bleu"].signature()
     with pytest.raises(UserError, match="further references for 1 of 2"):
-        count([said, said], [said, said], others=[()])
+        count([text, text], [text, text], others=[()])
 
 
 def test_the_signature_marks_normalised_references():
@@ -127,8 +127,8 @@ def test_half_of_the_gold_links_select_the_layer(tmp_path):
     (tmp_path / "t.gold").write_text("0-0 1?1\n" * 6)
     tests = file_tests(tmp_path / "t.en", tmp_path / "t.hi", columns=None, gold=tmp_path / "t.gold")
     assert len(tests.main.examples) == 6
-    chosen = {one.source for one in tests.selection.examples}
-    scored = {one.source for one in tests.main.linked.examples}
+    chosen = {example.source for example in tests.selection.examples}
+    scored = {example.source for example in tests.main.linked.examples}
     assert len(chosen) == len(scored) == 3
     assert not chosen & scored
     assert tests.main.linked.examples[0].links == "0-0 1?1"

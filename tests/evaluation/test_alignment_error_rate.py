@@ -25,9 +25,9 @@ def test_a_question_mark_makes_a_link_possible_and_a_sure_one_is_possible_too():
 
 
 def test_all_sure_links_and_any_possible_ones_are_without_error():
-    wanted = [gold("0-0 1-1 1?2")]
-    for found in ([(0, 0), (1, 1)], [(0, 0), (1, 1), (1, 2)]):
-        score = alignment_score([found], wanted)
+    references = [gold("0-0 1-1 1?2")]
+    for links in ([(0, 0), (1, 1)], [(0, 0), (1, 1), (1, 2)]):
+        score = alignment_score([links], references)
         assert (score.error_rate, score.precision, score.recall) == (0, 1, 1)
 
 
@@ -52,8 +52,8 @@ def test_with_sure_links_only_it_is_one_less_the_f_measure():
 
 
 def test_a_sentence_without_gold_links_does_not_count():
-    one = alignment_score([[(0, 0)], [(7, 7)]], [gold("0-0"), gold("")])
-    assert (one.error_rate, one.sentences) == (0, 1)
+    score = alignment_score([[(0, 0)], [(7, 7)]], [gold("0-0"), gold("")])
+    assert (score.error_rate, score.sentences) == (0, 1)
 
 
 def test_an_empty_alignment_has_error_rate_one():
@@ -82,9 +82,8 @@ def test_links_beyond_the_sentence_are_errors():
 def test_a_file_is_read_line_by_line(tmp_path):
     file = tmp_path / "gold.txt"
     file.write_text("0-0\n\n1?1 0-1\n")
-    assert [(len(one.sure), len(one.possible), one.line) for one in read_gold(file)] == [
-        (1, 1, 1), (0, 0, 2), (1, 2, 3),
-    ]  # fmt: skip
+    counts = [(len(links.sure), len(links.possible), links.line) for links in read_gold(file)]
+    assert counts == [(1, 1, 1), (0, 0, 2), (1, 2, 3)]
     file.write_text("0?0\n")
     with pytest.raises(UserError, match="no sure link on any line"):
         read_gold(file)

@@ -20,16 +20,16 @@ def some_weights(rows=5, columns=7):
     return torch.randn(rows, columns).softmax(dim=-1)
 
 
-@pytest.mark.parametrize("places", SIZES)
-def test_uniform_weights_have_maximal_entropy(places):
-    weights = torch.full((3, places), 1 / places)
-    torch.testing.assert_close(row_entropy(weights), torch.full((3,), log2(places)))
-    assert (row_entropy(some_weights(columns=places)) <= log2(places) + 1e-5).all()
+@pytest.mark.parametrize("positions", SIZES)
+def test_uniform_weights_have_maximal_entropy(positions):
+    weights = torch.full((3, positions), 1 / positions)
+    torch.testing.assert_close(row_entropy(weights), torch.full((3,), log2(positions)))
+    assert (row_entropy(some_weights(columns=positions)) <= log2(positions) + 1e-5).all()
 
 
-@pytest.mark.parametrize("places", SIZES)
-def test_all_weight_on_one_position_has_entropy_zero(places):
-    weights = torch.eye(places)
+@pytest.mark.parametrize("positions", SIZES)
+def test_all_weight_on_one_position_has_entropy_zero(positions):
+    weights = torch.eye(positions)
     assert (row_entropy(weights) == 0).all()
     assert (relative_entropy(weights) == 0).all()
 
@@ -41,8 +41,8 @@ def test_two_equal_weights_have_one_bit():
 def test_relative_entropy_is_between_zero_and_one():
     even = torch.full((2, 5), 0.2)
     torch.testing.assert_close(relative_entropy(even), torch.ones(2))
-    found = relative_entropy(some_weights())
-    assert ((found > 0) & (found < 1)).all()
+    entropy = relative_entropy(some_weights())
+    assert ((entropy > 0) & (entropy < 1)).all()
 
 
 def test_the_order_of_the_words_does_not_matter():

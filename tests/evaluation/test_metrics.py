@@ -8,16 +8,21 @@ import sacrebleu
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import bleu_tokenizer, count, score, scores_of
 
-SAID = ["वह घर जाता है।", "मैं पानी पीता हूँ।", "लड़की किताब पढ़ती है।"]
-WANTED = ["वह घर जाता है ।", "मैं दूध पीता हूँ ।", "लड़की एक किताब पढ़ती है ।"]
+HYPOTHESES = ["वह घर जाता है।", "मैं पानी पीता हूँ।", "लड़की किताब पढ़ती है।"]
+REFERENCES = ["वह घर जाता है ।", "मैं दूध पीता हूँ ।", "लड़की एक किताब पढ़ती है ।"]
 
 
 def test_scores_equal_sacrebleu():
-    found = score(SAID, WANTED, language="hi")
-    assert found["bleu"].value == sacrebleu.corpus_bleu(SAID, [WANTED], tokenize="intl").score
-    assert found["chrf"].value == sacrebleu.corpus_chrf(SAID, [WANTED], word_order=2).score
-    assert "tok:intl" in found["bleu"].signature
-    assert "nw:2" in found["chrf"].signature
+    scores = score(HYPOTHESES, REFERENCES, language="hi")
+    assert (
+        scores["bleu"].value
+        == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], tokenize="intl").score
+    )
+    assert (
+        scores["chrf"].value == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES], word_order=2).score
+    )
+    assert "tok:intl" in scores["bleu"].signature
+    assert "nw:2" in scores["chrf"].signature
 
 
 def test_a_danda_is_split_from_its_word():
@@ -25,13 +30,13 @@ def test_a_danda_is_split_from_its_word():
 
 
 @pytest.mark.parametrize(
-    ("language", "references", "wanted"),
+    ("language", "references", "tokenizer"),
     [
-        ("hi", SAID, "intl"),
-        ("", SAID, "intl"),
+        ("hi", HYPOTHESES, "intl"),
+        ("", HYPOTHESES, "intl"),
         ("en", ["a"], "13a"),
         ("", ["a plain sentence"], "13a"),
-        ("mr", SAID, "intl"),
+        ("mr", HYPOTHESES, "intl"),
         ("zh", ["中文"], "zh"),
         ("de", ["Straße"], "13a"),
         ("", ["straße, größer"], "13a"),
@@ -43,14 +48,14 @@ def test_a_danda_is_split_from_its_word():
         ("", ["これはひらがなです"], "char"),
     ],
 )
-def test_the_tokenizer_follows_the_language(language, references, wanted):
-    assert bleu_tokenizer(language, references) == wanted
+def test_the_tokenizer_follows_the_language(language, references, tokenizer):
+    assert bleu_tokenizer(language, references) == tokenizer
 
 
 def test_three_encodings_of_a_character_score_equally():
     forms = [unicodedata.normalize(form, "लड़का ज़मीन पर है") for form in ("NFC", "NFD")]
     forms.append("ल\u095cका \u095bमीन पर है")
-    figures = [score([one], [other])["chrf"].value for one in forms for other in forms]
+    figures = [score([form], [other])["chrf"].value for form in forms for other in forms]
     assert figures == [pytest.approx(100)] * 9
 
 
@@ -63,17 +68,17 @@ def test_the_signature_says_when_the_text_was_normalised():
 
 def test_counts_must_agree():
     with pytest.raises(UserError, match="2 translations for 3 references"):
-        score(SAID[:2], WANTED)
+        score(HYPOTHESES[:2], REFERENCES)
     with pytest.raises(UserError, match="nothing to score"):
         score([], [])
 
 
 def test_ter_is_optional_and_lower_is_better():
-    assert set(score(SAID, WANTED)) == {"bleu", "chrf"}
-    found = score(SAID, WANTED, language="hi", metrics=["ter"])["ter"]
-    assert found.value == sacrebleu.corpus_ter(SAID, [WANTED], normalized=True).score
-    assert found.lower_is_better
-    assert "norm:yes" in found.signature
+    assert set(score(HYPOTHESES, REFERENCES)) == {"bleu", "chrf"}
+    ter = score(HYPOTHESES, REFERENCES, language="hi", metrics=["ter"])["ter"]
+    assert ter.value == sacrebleu.corpus_ter(HYPOTHESES, [REFERENCES], normalized=True).score
+    assert ter.lower_is_better
+    assert "norm:yes" in ter.signature
 
 
 @pytest.mark.parametrize(
@@ -86,19 +91,22 @@ def test_ter_tokenises_by_language(language, options):
 
 
 def test_ter_of_the_reference_is_zero_and_of_an_empty_output_100():
-    same, silent = (score(said, WANTED, metrics=["ter"])["ter"] for said in (WANTED, [""] * 3))
+    same, silent = (
+        score(hypotheses, REFERENCES, metrics=["ter"])["ter"]
+        for hypotheses in (REFERENCES, [""] * 3)
+    )
     assert same.value == 0
     assert silent.value == 100
 
 
 def test_an_empty_translation_is_scored_not_refused():
-    found = scores_of(count(["", *SAID[1:]], WANTED, language="hi"))
-    assert all(0 < one.value < 100 for one in found.values())
-    assert all(one.value == 0 for one in score(["", "", ""], WANTED).values())
+    scores = scores_of(count(["", *HYPOTHESES[1:]], REFERENCES, language="hi"))
+    assert all(0 < metric.value < 100 for metric in scores.values())
+    assert all(metric.value == 0 for metric in score(["", "", ""], REFERENCES).values())
 
 
 def test_the_score_of_some_sentences_is_that_of_a_corpus_of_them():
-    counts = count(SAID, WANTED, language="hi")
+    counts = count(HYPOTHESES, REFERENCES, language="hi")
     some = scores_of(counts, [0, 2])
-    alone = scores_of(count(SAID[::2], WANTED[::2], language="hi"))
+    alone = scores_of(count(HYPOTHESES[::2], REFERENCES[::2], language="hi"))
     assert some == alone

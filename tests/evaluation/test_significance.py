@@ -20,16 +20,16 @@ WORDS = "घर पानी लड़की किताब जाता है
 METRICS = ["bleu", "chrf", "ter"]
 
 
-def spoiled(texts, share, seed):
+def with_random_words(texts, share, seed):
     """Texts with a share of their words replaced."""
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     return [
-        " ".join(w if chance.random() > share else chance.choice(WORDS) for w in text.split())
+        " ".join(w if generator.random() > share else generator.choice(WORDS) for w in text.split())
         for text in texts
     ]
 
 
-REFERENCES = spoiled([" ".join(["घर"] * (4 + n % 9)) for n in range(60)], 1.0, seed=0)
+REFERENCES = with_random_words([" ".join(["घर"] * (4 + n % 9)) for n in range(60)], 1.0, seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def systems():
     """Three systems: two as good as each other, and one that is better."""
     shares = {"one": 0.4, "equal": 0.4, "better": 0.1}
     return {
-        name: count(spoiled(REFERENCES, share, seed), REFERENCES, language="hi")
+        name: count(with_random_words(REFERENCES, share, seed), REFERENCES, language="hi")
         for seed, (name, share) in enumerate(shares.items(), 1)
     }
 
@@ -48,28 +48,30 @@ TESTS = [paired_bootstrap, randomisation]
 @pytest.mark.parametrize("key", METRICS)
 def test_an_interval_contains_the_score(systems, key):
     counts = systems["one"][key]
-    found = interval(counts, resamples=200)
-    assert found.low < counts.value() < found.high
-    assert found.margin == pytest.approx((found.high - found.low) / 2)
-    assert found.low < found.mean < found.high
+    confidence = interval(counts, resamples=200)
+    assert confidence.low < counts.value() < confidence.high
+    assert confidence.margin == pytest.approx((confidence.high - confidence.low) / 2)
+    assert confidence.low < confidence.mean < confidence.high
 
 
 def test_an_interval_narrows_with_the_number_of_sentences(systems):
     counts = systems["one"]["chrf"]
-    few = count(spoiled(REFERENCES[:10], 0.4, 1), REFERENCES[:10], language="hi")["chrf"]
+    few = count(with_random_words(REFERENCES[:10], 0.4, 1), REFERENCES[:10], language="hi")["chrf"]
     assert interval(counts, resamples=200).margin < interval(few, resamples=200).margin
 
 
 def test_equal_sentences_have_an_interval_of_width_zero():
-    found = interval(count(["घर पानी"] * 5, ["घर नदी"] * 5, language="hi")["chrf"], resamples=50)
-    assert found.margin == 0
+    confidence = interval(
+        count(["घर पानी"] * 5, ["घर नदी"] * 5, language="hi")["chrf"], resamples=50
+    )
+    assert confidence.margin == 0
 
 
 @pytest.mark.parametrize("compare", TESTS)
 @pytest.mark.parametrize("key", METRICS)
 def test_a_system_compared_with_itself_has_p_one(systems, compare, key):
-    found = compare(systems["one"][key], systems["one"][key])
-    assert (found.value, found.p) == (0, 1)
+    difference = compare(systems["one"][key], systems["one"][key])
+    assert (difference.value, difference.p) == (0, 1)
 
 
 @pytest.mark.parametrize("compare", TESTS)
@@ -81,8 +83,8 @@ def test_equally_good_systems_do_not_differ_significantly(systems, compare, key)
 @pytest.mark.parametrize("compare", TESTS)
 @pytest.mark.parametrize("key", METRICS)
 def test_a_clearly_better_system_differs_significantly(systems, compare, key):
-    one, better = systems["one"][key], systems["better"][key]
-    there, back = compare(one, better), compare(better, one)
+    baseline, better = systems["one"][key], systems["better"][key]
+    there, back = compare(baseline, better), compare(better, baseline)
     assert there.p == back.p < 0.05
     assert there.value == -back.value
     assert (there.value < 0) == (key == "ter")
@@ -97,22 +99,22 @@ def test_resampling_follows_the_seed(systems, compare):
 
 def test_the_chunk_size_of_resampling_changes_nothing(systems, monkeypatch):
     counts, pair = systems["one"]["chrf"], (systems["one"]["bleu"], systems["equal"]["bleu"])
-    whole, apart = bootstrap_scores(counts, resamples=50, seed=3), randomisation(*pair, trials=50)
+    scores, apart = bootstrap_scores(counts, resamples=50, seed=3), randomisation(*pair, trials=50)
     monkeypatch.setattr("dhyan.evaluation.significance.CHUNK", 7 * counts.sentences)
-    assert np.array_equal(bootstrap_scores(counts, resamples=50, seed=3), whole)
+    assert np.array_equal(bootstrap_scores(counts, resamples=50, seed=3), scores)
     assert randomisation(*pair, trials=50) == apart
 
 
 def test_randomisation_works_in_chunks(systems, monkeypatch):
-    pair, seen = (systems["one"]["bleu"], systems["equal"]["bleu"]), []
+    pair, sizes = (systems["one"]["bleu"], systems["equal"]["bleu"]), []
     values = type(pair[0]).values
     monkeypatch.setattr(
-        type(pair[0]), "values", lambda self, part: seen.append(part.size) or values(self, part)
+        type(pair[0]), "values", lambda self, part: sizes.append(part.size) or values(self, part)
     )
     monkeypatch.setattr("dhyan.evaluation.significance.CHUNK", 64 * 60)
     randomisation(*pair, trials=1000)
-    assert len(seen) == 2 * 16
-    assert max(seen) == 2 * 64 * 60
+    assert len(sizes) == 2 * 16
+    assert max(sizes) == 2 * 64 * 60
 
 
 def test_too_few_resamples_or_sentences_are_errors(systems):

@@ -43,9 +43,9 @@ def test_every_slice_is_scored_by_the_same_tokenizer():
 
 
 def test_a_sentence_is_as_rare_as_its_rarest_word():
-    seen = {"the": 900, "cat": 30, "sat": 100, "purred": 4}
+    frequency = {"the": 900, "cat": 30, "sat": 100, "purred": 4}
     sources = ["the unicorn", "the cat purred", "The cat.", "the sat", "the cat sat"]
-    parts = by_rarity(counted(5), sources, seen)
+    parts = by_rarity(counted(5), sources, frequency)
     assert bounds(parts) == [(0, 0, 1), (1, 4, 1), (20, 99, 2), (100, None, 1)]
 
 
@@ -54,8 +54,8 @@ def test_a_sentence_without_words_is_in_the_last_slice():
 
 
 def test_the_worst_slice_is_where_the_mistakes_are():
-    said = [REFERENCE, "कुछ और", REFERENCE, "नहीं"]
-    counts = count(said, [REFERENCE] * 4, language="hi")
+    hypotheses = [REFERENCE, "कुछ और", REFERENCE, "नहीं"]
+    counts = count(hypotheses, [REFERENCE] * 4, language="hi")
     rare, common = by_rarity(counts, ["odd", "rare", "the", "rare"], {"odd": 200, "the": 200})
     assert (rare.scores["bleu"].value, common.scores["bleu"].value) == (0, pytest.approx(100))
 
