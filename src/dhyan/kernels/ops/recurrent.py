@@ -19,7 +19,7 @@ MAX_POSITIONS = 2048  # of a source: the kernel of an attention step holds all t
 def maxout(pairs: Float[Tensor, "*B K"]) -> Float[Tensor, "*B R"]:
     """The larger of every two neighbours (Goodfellow et al., 2013)."""
     if use_triton(pairs):
-        from dhyan.kernels.triton.recurrent.maxout import Maxout
+        from dhyan.kernels.triton.recurrent.bahdanau_decoder import Maxout
 
         return Maxout.apply(pairs)
     return reference.maxout(pairs)

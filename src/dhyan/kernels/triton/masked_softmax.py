@@ -27,6 +27,14 @@ def softmax(scores, mask, AXIS: tl.constexpr, BASE: tl.constexpr):
     return powers / (total[:, None] if AXIS == 1 else total)
 
 
+@triton.jit
+@no_type_check
+def softmax_backward(weights, grad_weights, AXIS: tl.constexpr):
+    """grad score = weight · (grad weight − Σ weight · grad weight), over AXIS as in `softmax`."""
+    mean = tl.sum(weights * grad_weights, AXIS)
+    return weights * (grad_weights - (mean[:, None] if AXIS == 1 else mean))
+
+
 def masked_softmax(
     scores: Float[Tensor, "B H T S"], mask: Bool[Tensor, "#B #H T S"], dtype: torch.dtype
 ) -> Float[Tensor, "B H T S"]:
@@ -85,6 +93,7 @@ def _softmax_of_rows(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
+    """A few rows: the weights of their scores."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, COLUMNS)
     inside = (rows < count)[:, None] & (columns < positions)[None, :]
@@ -93,8 +102,8 @@ def _softmax_of_rows(
     mask_offsets = mask_rows[:, None] + columns[None, :] * position_stride
     unmasked = tl.load(mask + mask_offsets, mask=inside, other=0) != 0
     offsets = rows[:, None] * positions + columns[None, :]
-    shares = softmax(tl.load(scores + offsets, mask=inside, other=0.0), unmasked, AXIS=1, BASE=0)
-    tl.store(weights + offsets, shares.to(weights.dtype.element_ty), mask=inside)
+    tile = softmax(tl.load(scores + offsets, mask=inside, other=0.0), unmasked, AXIS=1, BASE=0)
+    tl.store(weights + offsets, tile.to(weights.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -102,12 +111,11 @@ def _softmax_of_rows(
 def _gradient_of_rows(
     weights, grad_weights, grad_scores, count, positions, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """grad score = weight · (grad weight − Σ weight · grad weight)."""
+    """A few rows: the gradients of their scores."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, COLUMNS)
     inside = (rows < count)[:, None] & (columns < positions)[None, :]
     offsets = rows[:, None] * positions + columns[None, :]
-    shares = tl.load(weights + offsets, mask=inside, other=0.0).to(tl.float32)
+    tile = tl.load(weights + offsets, mask=inside, other=0.0).to(tl.float32)
     grad = tl.load(grad_weights + offsets, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(shares * grad, axis=1)
-    tl.store(grad_scores + offsets, shares * (grad - mean[:, None]), mask=inside)
+    tl.store(grad_scores + offsets, softmax_backward(tile, grad, AXIS=1), mask=inside)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from dhyan.kernels.triton.fused_projections import are_adjacent, empty_like_layout
-from dhyan.kernels.triton.masked_softmax import softmax
+from dhyan.kernels.triton.masked_softmax import softmax, softmax_backward
 
 MAX_LENGTH, MAX_WIDTH = 128, 128  # what one program can hold
 
@@ -21,10 +21,10 @@ def is_short(
     values: Float[Tensor, "B G S V"],
 ) -> bool:
     """Whether one program can hold all their scores, computed by the GPU's matrix units."""
-    same_kind = keys.shape == values.shape and query.dtype == keys.dtype == values.dtype
+    same_shape_and_dtype = keys.shape == values.shape and query.dtype == keys.dtype == values.dtype
     lengths = query.shape[2], keys.shape[2]
     fits = 0 < min(lengths) <= max(lengths) <= MAX_LENGTH and query.shape[3] <= MAX_WIDTH
-    return same_kind and fits and (query.dtype != torch.float32 or not query.is_cuda)
+    return same_shape_and_dtype and fits and (query.dtype != torch.float32 or not query.is_cuda)
 
 
 def short_attention(
@@ -135,18 +135,11 @@ def _attention_kernel(
     """Every query head that shares these keys, one after the other."""
     row, group = (tl.program_id(0) // GROUPS).to(tl.int64), tl.program_id(0) % GROUPS
     positions_tile, columns = tl.arange(0, LENGTH), tl.arange(0, COLUMNS)
-    mask_tile = _position_mask(mask + row * positions, positions_tile, queries, positions, diagonal)
-    k = _load_head(
-        keys + row * keys_row + group * WIDTH, positions_tile, columns, keys_step, positions, WIDTH
-    )
-    v = _load_head(
-        values + row * values_row + group * WIDTH,
-        positions_tile,
-        columns,
-        values_step,
-        positions,
-        WIDTH,
-    )
+    k, v, mask_tile = _load_memory(
+        keys + row * keys_row + group * WIDTH, values + row * values_row + group * WIDTH,
+        mask + row * positions, positions_tile, columns, keys_step, values_step,
+        queries, positions, diagonal, WIDTH,
+    )  # fmt: skip
     for shared in tl.static_range(SHARED_HEADS):
         head = (group * SHARED_HEADS + shared) * WIDTH
         q = _load_head(
@@ -154,15 +147,8 @@ def _attention_kernel(
         )
         weights = _weights(q, k, mask_tile, scale, INTERPRETED)
         head_context = _product(weights.to(v.dtype), v, INTERPRETED)
-        _store_head(
-            context + row * context_row + head,
-            head_context,
-            positions_tile,
-            columns,
-            context_step,
-            queries,
-            WIDTH,
-        )
+        pointer = context + row * context_row + head
+        _store_head(pointer, head_context, positions_tile, columns, context_step, queries, WIDTH)
 
 
 @triton.jit(do_not_specialize=["queries", "positions", "diagonal"])
@@ -179,18 +165,11 @@ def _attention_backward(
     """The weights again, then the gradients of query, keys and values."""
     row, group = (tl.program_id(0) // GROUPS).to(tl.int64), tl.program_id(0) % GROUPS
     positions_tile, columns = tl.arange(0, LENGTH), tl.arange(0, COLUMNS)
-    mask_tile = _position_mask(mask + row * positions, positions_tile, queries, positions, diagonal)
-    k = _load_head(
-        keys + row * keys_row + group * WIDTH, positions_tile, columns, keys_step, positions, WIDTH
-    )
-    v = _load_head(
-        values + row * values_row + group * WIDTH,
-        positions_tile,
-        columns,
-        values_step,
-        positions,
-        WIDTH,
-    )
+    k, v, mask_tile = _load_memory(
+        keys + row * keys_row + group * WIDTH, values + row * values_row + group * WIDTH,
+        mask + row * positions, positions_tile, columns, keys_step, values_step,
+        queries, positions, diagonal, WIDTH,
+    )  # fmt: skip
     keys_sum = tl.zeros((LENGTH, COLUMNS), tl.float32)
     values_sum = tl.zeros((LENGTH, COLUMNS), tl.float32)
     for shared in tl.static_range(SHARED_HEADS):
@@ -203,8 +182,7 @@ def _attention_backward(
         weights = _weights(q, k, mask_tile, scale, INTERPRETED)
         values_sum += _product(tl.trans(weights.to(grad.dtype)), grad, INTERPRETED)
         grad_weights = _product(grad, tl.trans(v), INTERPRETED)
-        mean = tl.sum(weights * grad_weights, 1)
-        grad_scores = (weights * (grad_weights - mean[:, None]) * plain_scale).to(q.dtype)
+        grad_scores = (softmax_backward(weights, grad_weights, 1) * plain_scale).to(q.dtype)
         query_sum = _product(grad_scores, k, INTERPRETED)
         keys_sum += _product(tl.trans(grad_scores), q, INTERPRETED)
         pointer = grad_query + row * grad_query_row + head
@@ -213,6 +191,19 @@ def _attention_backward(
     _store_head(pointer, keys_sum, positions_tile, columns, grad_keys_step, positions, WIDTH)
     pointer = grad_values + row * grad_values_row + group * WIDTH
     _store_head(pointer, values_sum, positions_tile, columns, grad_values_step, positions, WIDTH)
+
+
+@triton.jit
+@no_type_check
+def _load_memory(
+    keys, values, mask, positions_tile, columns, keys_step, values_step,
+    queries, positions, diagonal, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """The keys and values of one head, and where each query may attend."""
+    mask_tile = _position_mask(mask, positions_tile, queries, positions, diagonal)
+    k = _load_head(keys, positions_tile, columns, keys_step, positions, WIDTH)
+    v = _load_head(values, positions_tile, columns, values_step, positions, WIDTH)
+    return k, v, mask_tile
 
 
 @triton.jit

@@ -1,14 +1,24 @@
-"""Bahdanau's decoder over all tokens, a few kernels a step: attend from the state, then step."""
+"""Bahdanau's decoder (2015) over all tokens, and its maxout readout.
 
-from typing import Any
+A step is a few kernels: attention from the previous state, then the recurrent step.
+"""
+
+from typing import Any, no_type_check
 
 import torch
+import triton
+import triton.language as tl
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dhyan.kernels.triton.recurrent.attention_steps import AttentionSteps
+from dhyan.kernels.triton.recurrent.attention_steps import (
+    AttentionBackwardSteps,
+    AttentionSteps,
+)
 from dhyan.kernels.triton.recurrent.rnn_layer import INPUT_BLOCKS, BackwardSteps, ForwardSteps
+
+MAXOUT_BLOCK = 1024
 
 
 class BahdanauLoop(torch.autograd.Function):
@@ -69,37 +79,87 @@ class BahdanauLoop(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         """Step by step backwards; the gradients of weights are products over all steps."""
         weight, context_weight, previous, carries, gates, *saved = ctx.saved_tensors
-        attention = AttentionSteps.restore(saved, ctx.scale, previous[:, :, 0])
-        query_weight, contexts = attention.query_weight, attention.contexts
-        dquery = torch.empty_like(attention.query)
-        dscores = torch.empty_like(attention.weights, dtype=torch.float32)
-        rnn = BackwardSteps(
+        forward = AttentionSteps.restore(saved, ctx.scale, previous[:, :, 0])
+        dcontexts, query_weight = dcontexts.contiguous().clone(), forward.query_weight
+        attention = AttentionBackwardSteps.start(forward, dcontexts)
+        rnn = BackwardSteps.start(
             ctx.cell,
             weight,
             carries,
             gates,
             dout.contiguous(),
-            dlast.contiguous(),
-            dend.contiguous().clone(),
-            torch.empty_like(gates),
-            dquery=dquery,
+            dlast,
+            dend,
+            dquery=attention.dquery,
             query_weight=query_weight,
             query_offset=1,
         )
         input_grads = rnn.dgates[:, :, 0, : INPUT_BLOCKS[ctx.cell] * weight.shape[-1]]
         input_weight = context_weight[: input_grads.shape[-1]]
-        dcontexts = dcontexts.contiguous().clone()
         for step in reversed(range(previous.shape[1])):
             rnn.step(step)
             dcontexts[:, step].addmm_(input_grads[:, step], input_weight)
-            attention.step_backward(dcontexts, dscores, dquery, step)
-        first_query = dquery[:, 0] if query_weight is None else dquery[:, 0] @ query_weight
+            attention.step(step)
+        dquery = attention.dquery[:, 0]
+        first_query = dquery if query_weight is None else dquery @ query_weight
         return (
             rnn.dgates,
             rnn.weight_grad(previous),
             rnn.first_state_grad() + first_query.unsqueeze(1),
             rnn.dcarry,
-            rnn.dgates.flatten(0, 2).t() @ contexts.flatten(0, 1),
-            *attention.gradients(dcontexts, dscores, dquery),
+            rnn.dgates.flatten(0, 2).t() @ forward.contexts.flatten(0, 1),
+            *attention.gradients(),
             None,
         )
+
+
+class Maxout(torch.autograd.Function):
+    """Maxout (Goodfellow et al., 2013): the larger of every two neighbours.
+
+    The gradient goes to the larger input; ties split it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, pairs: Float[Tensor, "*B K"]) -> Float[Tensor, "*B R"]:
+        """The larger of each pair."""
+        pairs = pairs.contiguous()
+        larger = pairs.new_empty(*pairs.shape[:-1], pairs.shape[-1] // 2)
+        count = larger.numel()
+        _larger[(triton.cdiv(count, MAXOUT_BLOCK),)](pairs, larger, count, BLOCK=MAXOUT_BLOCK)
+        ctx.save_for_backward(pairs)
+        return larger
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dlarger: Float[Tensor, "*B R"]) -> Float[Tensor, "*B K"]:
+        """The gradient of each pair."""
+        (pairs,) = ctx.saved_tensors
+        dpairs, count = torch.empty_like(pairs), dlarger.numel()
+        _larger_back[(triton.cdiv(count, MAXOUT_BLOCK),)](
+            pairs, dlarger.contiguous(), dpairs, count, BLOCK=MAXOUT_BLOCK
+        )
+        return dpairs
+
+
+@triton.jit
+@no_type_check
+def _larger(pairs, larger, count, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < count
+    pairs_at = offsets[:, None] * 2 + tl.arange(0, 2)[None, :]
+    first, second = tl.split(tl.load(pairs + pairs_at, inside[:, None], 0.0))
+    larger_of_two = tl.maximum(first, second, propagate_nan=tl.PropagateNan.ALL)
+    tl.store(larger + offsets, larger_of_two, inside)
+
+
+@triton.jit
+@no_type_check
+def _larger_back(pairs, dlarger, dpairs, count, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < count
+    pairs_at = offsets[:, None] * 2 + tl.arange(0, 2)[None, :]
+    first, second = tl.split(tl.load(pairs + pairs_at, inside[:, None], 0.0).to(tl.float32))
+    grad = tl.load(dlarger + offsets, inside, 0.0).to(tl.float32)
+    share = tl.where(first > second, 1.0, tl.where(first < second, 0.0, 0.5))
+    grads = tl.join(grad * share, grad - grad * share)
+    tl.store(dpairs + pairs_at, grads.to(dpairs.dtype.element_ty), inside[:, None])

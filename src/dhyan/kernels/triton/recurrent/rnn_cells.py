@@ -11,7 +11,54 @@ import triton
 import triton.language as tl
 
 from dhyan.kernels.triton.activations import sigmoid, tanh
-from dhyan.kernels.triton.recurrent.tiles import add_product, read_position
+from dhyan.kernels.triton.recurrent.tiles import add_product, tile_offsets
+
+
+@triton.jit
+@no_type_check
+def row_lengths(lengths, rows, real_rows, steps, RAGGED: tl.constexpr, ROWS: tl.constexpr):
+    """The length of every row: its own if RAGGED, else the number of steps."""
+    return tl.load(lengths + rows, real_rows, 0) if RAGGED else tl.zeros([ROWS], tl.int32) + steps
+
+
+@triton.jit
+@no_type_check
+def state_rows(
+    rows, step, steps, length, direction, DIRECTIONS: tl.constexpr, REVERSE: tl.constexpr
+):
+    """Where the states of a step are, in tensors B T N.
+
+    One direction reads the real part from its end, the first if REVERSE, else the second; padding
+    is read in its place.
+    """
+    reversed_rows = (direction + REVERSE) % 2 == 1
+    position = tl.where(reversed_rows & (step < length), length - 1 - step, step)
+    return (rows * steps + position) * DIRECTIONS + direction
+
+
+@triton.jit
+@no_type_check
+def load_gates(pointer, mask, CELL: tl.constexpr, WIDTH: tl.constexpr):
+    """A tile of every gate block; of an Elman cell, four times the same."""
+    a = tl.load(pointer, mask, 0.0).to(tl.float32)
+    b, c, d = a, a, a
+    if CELL != "rnn":
+        b = tl.load(pointer + WIDTH, mask, 0.0).to(tl.float32)
+        c = tl.load(pointer + 2 * WIDTH, mask, 0.0).to(tl.float32)
+        d = tl.load(pointer + 3 * WIDTH, mask, 0.0).to(tl.float32)
+    return a, b, c, d
+
+
+@triton.jit
+@no_type_check
+def store_gates(pointer, a, b, c, d, mask, CELL: tl.constexpr, WIDTH: tl.constexpr):
+    """Write a tile of every gate block; of an Elman cell, the only one."""
+    dtype = pointer.dtype.element_ty
+    tl.store(pointer, a.to(dtype), mask)
+    if CELL != "rnn":
+        tl.store(pointer + WIDTH, b.to(dtype), mask)
+        tl.store(pointer + 2 * WIDTH, c.to(dtype), mask)
+        tl.store(pointer + 3 * WIDTH, d.to(dtype), mask)
 
 
 @triton.jit
@@ -67,6 +114,83 @@ def add_gate_products(
     return a, b, c, d
 
 
+@triton.jit
+@no_type_check
+def cell_forward(a, b, c, d, carried, CELL: tl.constexpr, FAST: tl.constexpr):
+    """The activated gates, the new carry and the new state.
+
+    LSTM (Hochreiter and Schmidhuber, 1997): c' = f c + i g, h' = o tanh(c'). GRU (Cho et al.,
+    2014): n = tanh(W x + r U h), h' = (1 − z) n + z h. Elman (1990): h' = tanh(W x + U h).
+    """
+    if CELL == "lstm":
+        a, b, d = sigmoid(a, FAST), sigmoid(b, FAST), sigmoid(d, FAST)
+        c = tanh(c, FAST)
+        carry = b * carried + a * c
+        state = d * tanh(carry, FAST)
+    elif CELL == "gru":
+        a, b = sigmoid(a, FAST), sigmoid(b, FAST)
+        c = tanh(c + a * d, FAST)
+        carry = (1 - b) * c + b * carried
+        state = carry
+    else:
+        a = tanh(a, FAST)
+        carry = a
+        state = a
+    return a, b, c, d, carry, state
+
+
+@triton.jit
+@no_type_check
+def cell_backward(
+    gates,
+    carry,
+    next_carry,
+    dstate,
+    carried,
+    real,
+    mask,
+    CELL: tl.constexpr,
+    WIDTH: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """The gradients of the gates before activation, and of what was carried into the step.
+
+    `gates`, `carry` and `next_carry` are pointers: loads come where they are used, since registers
+    are scarce.
+    """
+    dtype = gates.dtype.element_ty
+    if CELL == "lstm":
+        d = tl.load(gates + 3 * WIDTH, mask, 0.0).to(tl.float32)
+        tanh_cell = tanh(tl.load(next_carry, mask, 0.0), FAST)
+        dd = tl.where(real, dstate * tanh_cell * d * (1 - d), 0.0).to(dtype)
+        dcell = carried + dstate * d * (1 - tanh_cell * tanh_cell)
+        b = tl.load(gates + WIDTH, mask, 0.0).to(tl.float32)
+        previous = tl.load(carry, mask, 0.0)
+        db = tl.where(real, dcell * previous * b * (1 - b), 0.0).to(dtype)
+        carried = dcell * b
+        a = tl.load(gates, mask, 0.0).to(tl.float32)
+        c = tl.load(gates + 2 * WIDTH, mask, 0.0).to(tl.float32)
+        da = tl.where(real, dcell * c * a * (1 - a), 0.0).to(dtype)
+        dc = tl.where(real, dcell * a * (1 - c * c), 0.0).to(dtype)
+    elif CELL == "gru":
+        dstate += carried
+        b = tl.load(gates + WIDTH, mask, 0.0).to(tl.float32)
+        c = tl.load(gates + 2 * WIDTH, mask, 0.0).to(tl.float32)
+        previous = tl.load(carry, mask, 0.0)
+        db = tl.where(real, dstate * (previous - c) * b * (1 - b), 0.0).to(dtype)
+        carried = dstate * b
+        dsum = tl.where(real, dstate * (1 - b) * (1 - c * c), 0.0)
+        a = tl.load(gates, mask, 0.0).to(tl.float32)
+        d = tl.load(gates + 3 * WIDTH, mask, 0.0).to(tl.float32)
+        da, dc, dd = (dsum * d * a * (1 - a)).to(dtype), dsum.to(dtype), (dsum * a).to(dtype)
+    else:
+        a = tl.load(gates, mask, 0.0).to(tl.float32)
+        da = tl.where(real, (dstate + carried) * (1 - a * a), 0.0).to(dtype)
+        db, dc, dd = da, da, da
+        carried = tl.zeros_like(carried)
+    return da, db, dc, dd, carried
+
+
 @triton.jit(do_not_specialize=["step", "steps", "batch"])
 @no_type_check
 def step_forward(
@@ -98,79 +222,32 @@ def step_forward(
     """One step of every row; a row that has ended keeps its state and outputs zeros."""
     BLOCKS: tl.constexpr = 1 if CELL == "rnn" else 4
     direction = tl.program_id(2)
-    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    real_rows, real_columns = rows < batch, columns < WIDTH
-    tile_mask = real_rows[:, None] & real_columns[None, :]
-    length = tl.load(lengths + rows, real_rows, 0) if RAGGED else tl.zeros([ROWS], tl.int32) + steps
-    current = (
-        rows * steps + read_position(step, length, direction, REVERSE)
-    ) * DIRECTIONS + direction
+    rows, columns, real_rows, real_columns, tile_mask = tile_offsets(batch, WIDTH, ROWS, COLUMNS)
+    length = row_lengths(lengths, rows, real_rows, steps, RAGGED, ROWS)
+    current = state_rows(rows, step, steps, length, direction, DIRECTIONS, REVERSE)
     state_at = current[:, None] * WIDTH + columns[None, :]
     gates_at = current[:, None] * (BLOCKS * WIDTH) + columns[None, :]
 
-    a = tl.load(input_gates + gates_at, tile_mask, 0.0).to(tl.float32)
-    b, c, d = a, a, a
-    if CELL != "rnn":
-        b = tl.load(input_gates + gates_at + WIDTH, tile_mask, 0.0).to(tl.float32)
-        c = tl.load(input_gates + gates_at + 2 * WIDTH, tile_mask, 0.0).to(tl.float32)
-        d = tl.load(input_gates + gates_at + 3 * WIDTH, tile_mask, 0.0).to(tl.float32)
+    a, b, c, d = load_gates(input_gates + gates_at, tile_mask, CELL, WIDTH)
     a, b, c, d = add_gate_products(
-        a,
-        b,
-        c,
-        d,
+        a, b, c, d,
         previous + current * WIDTH,
         state_weight + (direction * (BLOCKS * WIDTH) + columns) * WIDTH,
-        real_rows,
-        real_columns,
-        WIDTH,
-        WIDTH,
-        CELL,
-        False,
-        INNER,
-        PRECISION,
-    )
+        real_rows, real_columns, WIDTH, WIDTH, CELL, False, INNER, PRECISION,
+    )  # fmt: skip
     if STEP_INPUT:
         a, b, c, d = add_gate_products(
-            a,
-            b,
-            c,
-            d,
+            a, b, c, d,
             step_inputs + (rows * steps + step) * STEP_INPUT,
             step_weight + columns * STEP_INPUT,
-            real_rows,
-            real_columns,
-            STEP_INPUT,
-            WIDTH,
-            CELL,
-            True,
-            INNER,
-            PRECISION,
-        )
+            real_rows, real_columns, STEP_INPUT, WIDTH, CELL, True, INNER, PRECISION,
+        )  # fmt: skip
 
     carry_at = ((step * batch + rows) * DIRECTIONS + direction)[:, None] * WIDTH + columns[None, :]
     carried = tl.load(carries + carry_at, tile_mask, 0.0)
-    if CELL == "lstm":
-        a, b, d = sigmoid(a, FAST), sigmoid(b, FAST), sigmoid(d, FAST)
-        c = tanh(c, FAST)
-        carry = b * carried + a * c
-        state = d * tanh(carry, FAST)
-    elif CELL == "gru":
-        a, b = sigmoid(a, FAST), sigmoid(b, FAST)
-        c = tanh(c + a * d, FAST)
-        carry = (1 - b) * c + b * carried
-        state = carry
-    else:
-        a = tanh(a, FAST)
-        carry = a
-        state = a
+    a, b, c, d, carry, state = cell_forward(a, b, c, d, carried, CELL, FAST)
     dtype = out.dtype.element_ty
-    tl.store(gates + gates_at, a.to(dtype), tile_mask)
-    if CELL != "rnn":
-        tl.store(gates + gates_at + WIDTH, b.to(dtype), tile_mask)
-        tl.store(gates + gates_at + 2 * WIDTH, c.to(dtype), tile_mask)
-        tl.store(gates + gates_at + 3 * WIDTH, d.to(dtype), tile_mask)
+    store_gates(gates + gates_at, a, b, c, d, tile_mask, CELL, WIDTH)
     if RAGGED:
         real = (step < length)[:, None]
         tl.store(out + state_at, tl.where(real, state, 0.0).to(dtype), tile_mask)
@@ -180,9 +257,7 @@ def step_forward(
         tl.store(out + state_at, state.to(dtype), tile_mask)
     tl.store(carries + carry_at + batch * (DIRECTIONS * WIDTH), carry, tile_mask)
     continues = step + 1 < steps
-    following = (
-        rows * steps + read_position(step + 1, length, direction, REVERSE)
-    ) * DIRECTIONS + direction
+    following = state_rows(rows, step + 1, steps, length, direction, DIRECTIONS, REVERSE)
     tl.store(
         previous + following[:, None] * WIDTH + columns[None, :],
         state.to(dtype),
@@ -225,17 +300,10 @@ def step_backward(
     """From the gates' gradients at the next step to those at this one."""
     BLOCKS: tl.constexpr = 1 if CELL == "rnn" else 4
     direction = tl.program_id(2)
-    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
-    real_rows, real_columns = rows < batch, columns < WIDTH
-    tile_mask = real_rows[:, None] & real_columns[None, :]
-    length = tl.load(lengths + rows, real_rows, 0) if RAGGED else tl.zeros([ROWS], tl.int32) + steps
-    current = (
-        rows * steps + read_position(step, length, direction, REVERSE)
-    ) * DIRECTIONS + direction
-    following = (
-        rows * steps + read_position(step + 1, length, direction, REVERSE)
-    ) * DIRECTIONS + direction
+    rows, columns, real_rows, real_columns, tile_mask = tile_offsets(batch, WIDTH, ROWS, COLUMNS)
+    length = row_lengths(lengths, rows, real_rows, steps, RAGGED, ROWS)
+    current = state_rows(rows, step, steps, length, direction, DIRECTIONS, REVERSE)
+    following = state_rows(rows, step + 1, steps, length, direction, DIRECTIONS, REVERSE)
 
     dstate = tl.zeros([ROWS, COLUMNS], tl.float32)
     if step + 1 < steps:
@@ -260,54 +328,24 @@ def step_backward(
                     dstate, left, right, real_rows, real_columns, QUERY, WIDTH, INNER, PRECISION
                 )
             else:
-                weight_at = (rows * steps + query_step)[:, None] * WIDTH + columns[None, :]
-                dstate += tl.load(dquery + weight_at, tile_mask, 0.0).to(tl.float32)
+                query_at = (rows * steps + query_step)[:, None] * WIDTH + columns[None, :]
+                dstate += tl.load(dquery + query_at, tile_mask, 0.0).to(tl.float32)
 
     final_at = (rows * DIRECTIONS + direction)[:, None] * WIDTH + columns[None, :]
     gates_at = current[:, None] * (BLOCKS * WIDTH) + columns[None, :]
     carry_at = ((step * batch + rows) * DIRECTIONS + direction)[:, None] * WIDTH + columns[None, :]
     real = (step < length)[:, None]
-    dtype = gates.dtype.element_ty
     at_end = tile_mask & (step == length - 1)[:, None]
     dstate += tl.load(dout + current[:, None] * OUT_STRIDE + columns[None, :], tile_mask, 0.0).to(
         tl.float32
     )
     dstate += tl.load(dlast + final_at, at_end, 0.0).to(tl.float32)
     carried = tl.load(dcarry + final_at, tile_mask, 0.0)
-    # Loads come where they are used, and stores last: registers are scarce.
-    if CELL == "lstm":
-        d = tl.load(gates + gates_at + 3 * WIDTH, tile_mask, 0.0).to(tl.float32)
-        tanh_cell = tanh(
-            tl.load(carries + carry_at + batch * (DIRECTIONS * WIDTH), tile_mask, 0.0), FAST
-        )
-        dd = tl.where(real, dstate * tanh_cell * d * (1 - d), 0.0).to(dtype)
-        dcell = carried + dstate * d * (1 - tanh_cell * tanh_cell)
-        b = tl.load(gates + gates_at + WIDTH, tile_mask, 0.0).to(tl.float32)
-        previous = tl.load(carries + carry_at, tile_mask, 0.0)
-        db = tl.where(real, dcell * previous * b * (1 - b), 0.0).to(dtype)
-        carried = dcell * b
-        a = tl.load(gates + gates_at, tile_mask, 0.0).to(tl.float32)
-        c = tl.load(gates + gates_at + 2 * WIDTH, tile_mask, 0.0).to(tl.float32)
-        da = tl.where(real, dcell * c * a * (1 - a), 0.0).to(dtype)
-        dc = tl.where(real, dcell * a * (1 - c * c), 0.0).to(dtype)
-    elif CELL == "gru":
-        dstate += carried
-        b = tl.load(gates + gates_at + WIDTH, tile_mask, 0.0).to(tl.float32)
-        c = tl.load(gates + gates_at + 2 * WIDTH, tile_mask, 0.0).to(tl.float32)
-        previous = tl.load(carries + carry_at, tile_mask, 0.0)
-        db = tl.where(real, dstate * (previous - c) * b * (1 - b), 0.0).to(dtype)
-        carried = dstate * b
-        dsum = tl.where(real, dstate * (1 - b) * (1 - c * c), 0.0)
-        a = tl.load(gates + gates_at, tile_mask, 0.0).to(tl.float32)
-        d = tl.load(gates + gates_at + 3 * WIDTH, tile_mask, 0.0).to(tl.float32)
-        da, dc, dd = (dsum * d * a * (1 - a)).to(dtype), dsum.to(dtype), (dsum * a).to(dtype)
-    else:
-        a = tl.load(gates + gates_at, tile_mask, 0.0).to(tl.float32)
-        da = tl.where(real, (dstate + carried) * (1 - a * a), 0.0).to(dtype)
-        carried = tl.zeros_like(carried)
-    tl.store(dgates + gates_at, da, tile_mask)
-    if CELL != "rnn":
-        tl.store(dgates + gates_at + WIDTH, db, tile_mask)
-        tl.store(dgates + gates_at + 2 * WIDTH, dc, tile_mask)
-        tl.store(dgates + gates_at + 3 * WIDTH, dd, tile_mask)
+    da, db, dc, dd, carried = cell_backward(
+        gates + gates_at,
+        carries + carry_at,
+        carries + carry_at + batch * (DIRECTIONS * WIDTH),
+        dstate, carried, real, tile_mask, CELL, WIDTH, FAST,
+    )  # fmt: skip
+    store_gates(dgates + gates_at, da, db, dc, dd, tile_mask, CELL, WIDTH)
     tl.store(dcarry + final_at, carried, tile_mask & real)

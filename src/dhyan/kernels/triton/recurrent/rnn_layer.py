@@ -1,75 +1,23 @@
-"""Recurrent layers, one kernel a step, over padded rows without packing."""
+"""Recurrent layers over padded rows without packing: one kernel launch per step."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-import triton
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from dhyan.kernels.triton.recurrent.rnn_cells import step_backward, step_forward
+from dhyan.kernels.triton.recurrent.tiles import (
+    backward_tile,
+    fast_tanh,
+    forward_tile,
+    matmul_precision,
+)
 
 INPUT_BLOCKS = {"lstm": 4, "gru": 3, "rnn": 1}
 """How many of a cell's gate blocks, from the first, take inputs."""
-
-
-class Tile(NamedTuple):
-    """How much of a product one program computes, and with what."""
-
-    rows: int
-    columns: int
-    inner: int
-    warps: int
-    stages: int
-
-    def grid(self, batch: int, width: int, directions: int = 1) -> tuple[int, int, int]:
-        """How many programs there are."""
-        return triton.cdiv(batch, self.rows), triton.cdiv(width, self.columns), directions
-
-    def launch_options(self) -> dict[str, Any]:
-        """The arguments of a kernel launch."""
-        return {
-            "ROWS": self.rows,
-            "COLUMNS": self.columns,
-            "INNER": self.inner,
-            "num_warps": self.warps,
-            "num_stages": self.stages,
-        }
-
-
-def forward_tile(batch: int, dtype: torch.dtype) -> Tile:
-    """For a forward step, whose programs compute a tile of every gate block."""
-    if dtype == torch.float32:
-        return Tile(64, 16 if batch <= 512 else 32, 32, 4, 3)
-    if batch <= 32:
-        return Tile(16, 16, 128, 4, 3)
-    return Tile(64, 16, 64, 4, 4) if batch <= 512 else Tile(128, 64, 64, 8, 3)
-
-
-def backward_tile(batch: int, dtype: torch.dtype) -> Tile:
-    """For a backward step, whose product is long."""
-    if dtype == torch.float32:
-        return Tile(32, 32, 32, 4, 3) if batch <= 512 else Tile(64, 64, 32, 4, 3)
-    if batch <= 32:
-        return Tile(16, 16, 128, 4, 4)
-    return Tile(64, 16, 128, 4, 4) if batch <= 512 else Tile(128, 64, 64, 8, 4)
-
-
-def fast_tanh(x: Tensor) -> bool:
-    """Whether to use the GPU's own tanh, whose error is about that of half precision."""
-    return x.is_cuda and x.dtype != torch.float32
-
-
-def matmul_precision(x: Tensor, exact: str = "ieee") -> str:
-    """How a kernel multiplies single precision: exactly, unless PyTorch is set to TF32.
-
-    Three products in TF32 ("tf32x3") are as exact to six digits; of four tiles at once they are
-    five times as fast, of one they are slower.
-    """
-    highest = torch.get_float32_matmul_precision() == "highest"
-    return exact if x.dtype == torch.float32 and highest else "tf32"
 
 
 @dataclass(frozen=True)
@@ -169,6 +117,23 @@ class BackwardSteps:
     query_weight: Float[Tensor, "A D"] | None = None
     query_offset: int = 0
 
+    @classmethod
+    def start(
+        cls,
+        cell: str,
+        weight: Float[Tensor, "N G D"],
+        carries: Float[Tensor, "T1 B N D"],
+        gates: Float[Tensor, "B T N G"],
+        dout: Float[Tensor, "B T N E"],
+        dlast: Float[Tensor, "B N D"],
+        dend: Float[Tensor, "B N D"],
+        **options: Any,
+    ) -> "BackwardSteps":
+        """Before the last step: from the gradients of the outputs, the last state and its carry."""
+        dcarry, dgates = dend.contiguous().clone(), torch.empty_like(gates)
+        dlast = dlast.contiguous()
+        return cls(cell, weight, carries, gates, dout, dlast, dcarry, dgates, **options)
+
     def step(self, step: int) -> None:
         """The gradient of the gates at a step, from those of the next."""
         batch, steps, directions, _ = self.gates.shape
@@ -246,26 +211,18 @@ class RNNLayer(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         """The gradients of the gates' inputs, the weights, and the first state."""
         weight, previous, carries, gates, lengths = ctx.saved_tensors
-        steps = BackwardSteps(
+        steps = BackwardSteps.start(
             ctx.cell,
             weight,
             carries,
             gates,
             dout.contiguous(),
-            dlast.contiguous(),
-            dend.contiguous().clone(),
-            torch.empty_like(gates),
+            dlast,
+            dend,
             lengths=lengths,
             reverse=ctx.reverse,
         )
         for step in reversed(range(previous.shape[1])):
             steps.step(step)
         first_grads = (steps.first_state_grad(), steps.dcarry) if ctx.has_first else (None, None)
-        return (
-            steps.dgates,
-            steps.weight_grad(previous),
-            *first_grads,
-            None,
-            None,
-            None,
-        )
+        return steps.dgates, steps.weight_grad(previous), *first_grads, None, None, None
