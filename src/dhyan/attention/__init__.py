@@ -15,7 +15,6 @@ from dhyan.attention.masks import last_position as last_position
 from dhyan.attention.multihead import MultiHeadAttention as MultiHeadAttention
 from dhyan.attention.multiplicative import DotScore as DotScore
 from dhyan.attention.multiplicative import GeneralScore as GeneralScore
-from dhyan.attention.parameter_free import parameter_free_attention as parameter_free_attention
 from dhyan.attention.protocol import Attended as Attended
 from dhyan.attention.protocol import Attention as Attention
 from dhyan.attention.protocol import Mask as Mask
@@ -27,3 +26,4 @@ from dhyan.attention.registry import registered_factory as registered_factory
 from dhyan.attention.relative_positions import AlibiScore as AlibiScore
 from dhyan.attention.relative_positions import RotaryScore as RotaryScore
 from dhyan.attention.single_head import SingleHeadAttention as SingleHeadAttention
+from dhyan.attention.single_head import parameter_free_attention as parameter_free_attention

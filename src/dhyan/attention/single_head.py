@@ -4,6 +4,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dhyan.attention.masks import all_positions
+from dhyan.attention.multiplicative import DotScore
 from dhyan.attention.protocol import Attended, Attention, Mask, Memory, Score
 from dhyan.kernels.ops import AttentionOperands
 
@@ -52,3 +53,12 @@ class SingleHeadAttention(nn.Module, Attention):
         """Those of the score, unless a mask or dropout of the weights changes the step."""
         unchanged = self.mask == all_positions and not (self.training and self.dropout)
         return self.score.operands(memory) if unchanged and not self.need_weights else None
+
+
+def parameter_free_attention(*, mask: Mask = all_positions) -> SingleHeadAttention:
+    """Y = softmax(X Xᵀ) X, with nothing learned: a vector is query, key and value at once.
+
+    It is the form in which self-attention is usually introduced, and a baseline for what
+    projections add. Encoders use it with `self_attention = "parameter_free"`, by `self_attend`.
+    """
+    return SingleHeadAttention(DotScore(), mask=mask)

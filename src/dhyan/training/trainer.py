@@ -28,8 +28,14 @@ from dhyan.training.events import (
 from dhyan.training.out_of_memory import step_with_splitting
 from dhyan.training.prefetch import BatchLoader, BatchStream, DirectLoader
 from dhyan.training.state import TrainerSettings, TrainState
-from dhyan.training.step_result import PendingStep, StepResult, read_results
-from dhyan.training.update import EagerUpdate, Update, UpdateContext
+from dhyan.training.update import (
+    EagerUpdate,
+    PendingStep,
+    StepResult,
+    Update,
+    UpdateContext,
+    read_results,
+)
 
 __all__ = ["TrainState", "TrainerSettings", "Trainer"]
 

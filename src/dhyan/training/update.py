@@ -1,8 +1,9 @@
-"""One update of the weights: forward, backward, clipping, optimizer step, moving average."""
+"""One update of the weights: forward, backward, clipping, optimizer step, and its result."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import isfinite
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -14,7 +15,9 @@ from dhyan.data.permutation import derive_seed
 from dhyan.kernels.backend import reference_kernels
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.training.ema import WeightEMA
+from dhyan.training.events import Skipped
 from dhyan.training.loss import Objective
+from dhyan.training.prefetch import BatchStream
 
 LossAndNorm = tuple[Float[Tensor, ""], Float[Tensor, ""]]
 """Loss of a step, summed over its tokens, and its gradient norm; both on the device."""
@@ -123,3 +126,54 @@ def empty_cache(device: torch.device) -> None:
     """Return unused memory of PyTorch's allocator to the device."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
+
+
+@dataclass(frozen=True)
+class PendingStep:
+    """A step whose loss and gradient norm are still on the device.
+
+    `positions` are where its batches begin, `parts` in how many parts they were computed.
+    """
+
+    step: int
+    positions: tuple[int, ...]
+    result: LossAndNorm
+    tokens: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """A step with its loss, summed over its tokens, and its gradient norm."""
+
+    step: int
+    positions: tuple[int, ...]
+    loss: float
+    norm: float
+    tokens: int
+    parts: int
+
+    @property
+    def finite(self) -> bool:
+        """Whether loss and gradient were finite, so that the step changed the weights."""
+        return isfinite(self.loss) and isfinite(self.norm)
+
+    @property
+    def split(self) -> bool:
+        """Whether a batch did not fit into memory and was split."""
+        return self.parts > len(self.positions)
+
+    def skipped_event(self, batches: BatchStream) -> Skipped:
+        """The event of a step that was not finite, with the examples of its batches."""
+        examples = [row for position in self.positions for row in batches.example_ids(position)]
+        reason = f"loss {self.loss}, gradient {self.norm}"
+        return Skipped(self.step, self.positions, tuple(examples), reason)
+
+
+def read_results(steps: Sequence[PendingStep]) -> list[StepResult]:
+    """Read the results of several steps; this waits for the device once."""
+    losses, norms = torch.stack([torch.stack(step.result) for step in steps]).T.tolist()
+    return [
+        StepResult(step.step, step.positions, loss, norm, step.tokens, step.parts)
+        for step, loss, norm in zip(steps, losses, norms, strict=True)
+    ]

@@ -1,19 +1,19 @@
-"""Slots of continuous batching: sentences in fixed tensors, and the captured steps over them."""
+"""Slots of continuous batching: sentences in fixed tensors, captured steps, and their results."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from dhyan.batch import Tokens
 from dhyan.decoding.beam import Hypothesis
-from dhyan.decoding.engine.outputs import beam_results, greedy_results
 from dhyan.kernels.cuda_graph import GraphedCall
 from dhyan.kernels.decode.next_token import backtrace, beam_step, greedy_step
 from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
@@ -22,6 +22,9 @@ from dhyan.special_tokens import EOS, PAD
 GREEDY = ("active", "score", "ids")  # tensors of a search that are copied to the host
 BEAM = ("active", "score", "steps", "finished_score", "finished_length", "finished_parent")
 SOURCE_MULTIPLE = 16  # sources are padded to a multiple of so many tokens
+
+HostState = Mapping[str, NDArray[Any]]
+Backtrace = Callable[[Tensor, Tensor, int], Tensor]  # lengths, last parents, the greatest length
 
 
 @runtime_checkable
@@ -199,6 +202,51 @@ class Slots:
         rows, to = (torch.tensor(slots, device=self.device) for slots in (start, end))
         self.stepper.move(rows, to)
         self.search.move(rows, to)
+
+
+def greedy_results(state: HostState, length_penalty: float) -> list[list[Hypothesis]]:
+    """The hypothesis of each sentence of a greedy search."""
+    ids = state["ids"][:, 1:]
+    lengths = (ids != PAD).sum(axis=1)
+    scores = state["score"] / _length_divisor(lengths, length_penalty)
+    finished = (ids == EOS).any(axis=1)
+    counts, rows = (lengths - finished).tolist(), ids[:, : lengths.max()].tolist()
+    results = zip(rows, counts, scores.tolist(), finished.tolist(), strict=True)
+    return [[Hypothesis(tuple(row[:count]), score, end)] for row, count, score, end in results]
+
+
+def beam_results(
+    state: HostState, backtrace: Backtrace, nbest: int, length_penalty: float
+) -> list[list[Hypothesis]]:
+    """The best few hypotheses of each sentence, finished ones first; −inf marks an empty slot."""
+    finished_score, steps = state["finished_score"], state["steps"][:, None]
+    width = finished_score.shape[1]
+    own = numpy.broadcast_to(numpy.arange(width, dtype=numpy.int32), finished_score.shape)
+    unfinished_score = state["score"] / _length_divisor(steps, length_penalty)
+    score = numpy.concatenate([finished_score, unfinished_score], axis=1)
+    length = numpy.concatenate([state["finished_length"] - 1, own * 0 + steps], axis=1)
+    last = numpy.concatenate([state["finished_parent"], own], axis=1)
+    real = score > -numpy.inf
+    best = numpy.argsort(~real, axis=1, kind="stable")[:, :nbest]
+    score, length, last = (
+        numpy.take_along_axis(part, best, axis=1) for part in (score, length, last)
+    )
+    length = length.clip(min=0)
+    ids = backtrace(torch.from_numpy(length), torch.from_numpy(last), int(length.max()))
+    counts, finished = real.sum(axis=1).clip(max=nbest).tolist(), (best < width).tolist()
+    sentences = zip(ids.tolist(), length.tolist(), score.tolist(), finished, counts, strict=True)
+    return [
+        [
+            Hypothesis(tuple(row[:size]), own_score, end)
+            for row, size, own_score, end in zip(*columns, strict=True)
+        ][:count]
+        for *columns, count in sentences
+    ]
+
+
+def _length_divisor(lengths: NDArray[Any], length_penalty: float) -> NDArray[numpy.float32]:
+    """What scores of so many tokens are divided by."""
+    return (lengths.clip(min=1).astype(numpy.float64) ** length_penalty).astype(numpy.float32)
 
 
 def sizes_up_to(size: int) -> list[int]:
