@@ -28,14 +28,14 @@ def still(page):
 
 def translated(page):
     """Wait until the attention map of the translation is drawn."""
-    page.wait_for_selector(".translate:not(.waiting) .board")
+    page.wait_for_selector(".translate:not(.loading) .map-layout")
     return page
 
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_fits_every_window_and_is_accessible(studio, view):
     SCREENS.mkdir(parents=True, exist_ok=True)
-    query = f"{SENTENCE}&each=2"  # few sentences in the length view
+    query = f"{SENTENCE}&per_bucket=2"  # few sentences in the length view
     page = still(studio.open(f"/{view}?{query}"))
     assert page.locator("main h1").count() == 1
     for width in WIDTHS:

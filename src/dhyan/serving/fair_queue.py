@@ -1,7 +1,7 @@
 """Fair queue: texts of all clients, each client with an equal share of the model's time.
 
 Start-time fair queueing (Goyal et al., 1996): a text's tag is the time at which it would finish if
-its client had an equal share; the lowest tag goes first. A client that floods waits behind itself.
+its client had an equal share; the lowest tag goes first. A client with many texts delays only itself.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dhyan.serving.worker_protocol import Answer, JobOptions
 MAX_IDLE_CLIENTS = 4096
 
 OnWords = Callable[[int, list[str]], None]
-"""Hears the index of the first word that changed, and the words from there on."""
+"""Called with the index of the first word that changed, and the words from there on."""
 
 
 @dataclass(eq=False)
@@ -33,11 +33,11 @@ class Job:
     sent: bool = field(default=False)
     """whether the worker has it"""
     answered: bool = field(default=False)
-    """whether the worker has answered, though the client may not have heard yet"""
+    """whether the worker has answered, though the client may not have the answer yet"""
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether its client no longer waits for it."""
         return self.answer.done()
 
 
@@ -91,7 +91,7 @@ class FairQueue:
         self._change(queue, job.cost, 1)
 
     def drop(self, job: Job) -> None:
-        """Remove a job whose client has gone; the client is charged nothing for it."""
+        """Remove a job whose client has disconnected; it is not charged for it."""
         queue = self._clients.get(job.client)
         if queue and queue.jobs.pop(job.id, None):
             self._change(queue, -job.cost, -1)
@@ -111,7 +111,7 @@ class FairQueue:
     def take_batch(self, capacity: int) -> list[Job]:
         """The next jobs, all with the same options, up to a cost; a single job may exceed it.
 
-        Called when no batch is running: if nothing waits either, all clients start afresh.
+        Called when no batch is running: if the queue is empty too, all clients' shares are reset.
         """
         batch, cancelled = self._select(capacity)
         for job in cancelled:
@@ -141,7 +141,7 @@ class FairQueue:
         return batch, cancelled
 
     def _forget_idle(self, *, all_: bool) -> None:
-        """Forget clients with nothing waiting that have had no more than their share, or all."""
+        """Forget idle clients that have used no more than their share, or all idle clients."""
         self._clients = {
             name: queue
             for name, queue in self._clients.items()

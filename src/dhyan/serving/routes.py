@@ -103,9 +103,9 @@ def translate_routes(service: TranslationService) -> APIRouter:
 
 
 class WordStream:
-    """The words a reader has yet to receive, from the first that changed.
+    """The words a client has not received, from the first that changed.
 
-    However slowly it reads, it gets their latest state, and no more than that is stored.
+    A slow client gets the latest words; only these are stored.
     """
 
     def __init__(self) -> None:

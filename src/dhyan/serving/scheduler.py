@@ -29,7 +29,7 @@ CANARY_CLIENT = ""
 TOTAL_CAPACITY = 4  # all clients together may fill this many times one client's queue
 TOKENS_PER_CHARACTER = 0.25  # before any were counted
 DECAY = 0.9  # of a batch's weight in the latency model, with every later batch
-MIN_SPREAD = 0.05  # of cost around its mean, below which overhead and rate cannot be told apart
+MIN_SPREAD = 0.05  # of cost around its mean; below it, overhead and rate cannot be separated
 
 ErrorFactory = Callable[[], ApiError]
 
@@ -159,8 +159,8 @@ class Scheduler:
         return self._exceeds_capacity(client, self.queue.cost_ahead(client, 1))
 
     def _exceeds_capacity(self, client: str, ahead: float) -> bool:
-        """Whether too much waits: ahead of this client, of its own, or of all clients, none of
-        which counts for more than its own queue."""
+        """Whether the queue is full: ahead of this client, of this client, or of all clients, each
+        counted up to one client's capacity."""
         capacity, own = self.settings.queue_capacity, self.queue.cost_of(client)
         total = self.queue.capped_cost
         return ahead > capacity or own > capacity or total > TOTAL_CAPACITY * capacity

@@ -89,7 +89,7 @@ class WorkerProcess:
             self.process.kill()
 
     async def stop(self) -> None:
-        """Kill the process and wait until it is gone."""
+        """Kill the process and wait for its exit."""
         self._writer.close()
         self.kill()
         await self.process.wait()
@@ -128,7 +128,7 @@ class Canary:
     expected: tuple[str, ...] | None = None
 
     def check(self, translations: Sequence[str]) -> str:
-        """What is wrong with the translations; empty if nothing is."""
+        """The error of the translations; empty if they are as expected."""
         if self.expected is None:
             complete = len(translations) == len(self.sentences)
             if not complete or not all(text.strip() for text in translations):

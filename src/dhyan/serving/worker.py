@@ -228,7 +228,7 @@ def _unsupported(error: UserError) -> Answer:
 
 
 def end_cancelled(checks: Sequence[Callable[[], bool]]) -> "Rule":
-    """A search rule that ends the sentences whose check says that they were cancelled."""
+    """A search rule that ends the sentences that were cancelled, by one check for each."""
     import torch
 
     from dhyan.special_tokens import EOS

@@ -13,7 +13,7 @@ from dhyan.serving.worker_protocol import Answer
 
 
 class ResponsePacer:
-    """Hands out answers in order, one in each turn of the event loop.
+    """Delivers answers in order, one in each iteration of the event loop.
 
     A batch answers a hundred clients at one moment. If all were woken at once, a new request would
     be read only after the last of them was served.
@@ -58,7 +58,7 @@ class Batch:
 
     @property
     def answered(self) -> bool:
-        """Whether all answers have come, though the end may be yet to come."""
+        """Whether all answers have arrived; the end message may still be missing."""
         return self._answers == len(self.jobs)
 
     def send(self, worker: WorkerProcess) -> None:

@@ -87,7 +87,7 @@ class JobText:
 
 
 class WorkerModel(Protocol):
-    """What a worker runs: a translation model, or a stand-in that takes as long."""
+    """The model of a worker: a translation model, or one that simulates its latency."""
 
     def card(self) -> dict[str, Any]:
         """Facts about the model for clients, and its default `beam`."""
@@ -117,11 +117,11 @@ class WorkerChannel:
         return self._inbox.popleft()
 
     def begin_batch(self, batch: int) -> None:
-        """What is sent from now on belongs to this batch."""
+        """Set the batch of the following messages."""
         self._batch = batch
 
     def is_cancelled(self, job: int) -> bool:
-        """Whether nobody waits for a job any more; called at every step of a search."""
+        """Whether a job was cancelled; called at every step of a search."""
         now = time.monotonic()
         if now - self._polled > POLL_INTERVAL:
             self._polled = now
@@ -158,7 +158,7 @@ class WorkerChannel:
     def _read(self) -> None:
         data = self._connection.recv(READ_BYTES)
         if not data:
-            os._exit(0)  # the server is gone: nothing is worth finishing
+            os._exit(0)  # the server has exited
         for message in self._unpacker.feed(data):
             if message["type"] == "cancel":
                 self._cancelled.update(message["jobs"])
@@ -173,7 +173,7 @@ def _common_prefix(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def run_worker(descriptor: int, load: Callable[[Message], WorkerModel]) -> None:
-    """Load the model, translate the canary, and answer batches until the server is gone."""
+    """Load the model, translate the canary, and answer batches until the server exits."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     channel = WorkerChannel(socket.socket(fileno=descriptor))

@@ -22,8 +22,8 @@ Target = Literal["expected", "best", "own"]
 class Probe:
     """A checkpoint's own translation, and its attention as the JSON of a trace.
 
-    `target` says whose words are the rows of the attention: the expected translation's, those of
-    the run's best checkpoint, or the checkpoint's own.
+    `target` is the source of the attention's rows: the expected translation, the output of the
+    run's best checkpoint, or the checkpoint's own output.
     """
 
     step: int

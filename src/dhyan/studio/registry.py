@@ -30,7 +30,7 @@ class RegisteredModel:
     _translator: "Translator | None" = None
 
     def card(self) -> ModelCard:
-        """What the page says of it."""
+        """The model card."""
         return self.saved.card(self.name) if self.saved else model_card(self.name, self.path)
 
     @contextmanager

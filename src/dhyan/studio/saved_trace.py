@@ -124,7 +124,7 @@ class SavedTrace:
     fields: dict[str, Any]
 
     def card(self, name: str) -> ModelCard:
-        """What the page says of it."""
+        """The model card of the trace."""
         return trace_card(name, self.fields)
 
     def json_of(self, text: str) -> str:
@@ -136,7 +136,7 @@ class SavedTrace:
     def needs_model(self) -> TraceOnlyError:
         """The error of a request for anything but this sentence."""
         return TraceOnlyError(
-            f"this is a saved trace of “{self.text}” and has no model to ask: "
+            f"this is a saved trace of “{self.text}” without its model: "
             "start `dhyan studio` with a model's folder for anything else"
         )
 

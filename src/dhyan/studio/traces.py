@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from dhyan.insight.trace import Trace
 
 OnTokens = Callable[[Sequence[str]], None]
-"""Hears the tokens of the translation so far."""
+"""Called with the tokens of the translation so far."""
 
 
 def trace_of(
     registry: ModelRegistry, request: TranslateRequest, on_tokens: OnTokens | None = None
 ) -> "Trace":
-    """The trace of a request's translation; `on_tokens` hears its tokens as they come."""
+    """The trace of a request's translation; `on_tokens` is called with its tokens so far."""
     model = registry.get(request.model)
     key = (model.name, request.text, request.beam, request.prefix)
 

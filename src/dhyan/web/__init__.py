@@ -1,1 +1,1 @@
-"""What both HTTP servers share: request guard, strict bodies, error body, listening, lifecycle."""
+"""Shared parts of both HTTP servers: request guard, body formats, errors, listening, lifecycle."""

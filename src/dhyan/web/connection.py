@@ -43,7 +43,7 @@ def _too_many_connections() -> ApiError:
 def connection_class(
     limits: ConnectionLimits, on_error: Callable[[int], None]
 ) -> type[asyncio.Protocol]:
-    """The protocol class of a server's connections; `on_error` hears the status of each error."""
+    """The protocol class of a server's connections; `on_error` gets the status of each error."""
     attributes = {"limits": limits, "on_error": staticmethod(on_error)}
     return type("LimitedConnection", (Connection,), attributes)
 
@@ -242,7 +242,7 @@ class LingeringTransport:
         return getattr(self.inner, name)
 
     def write(self, data: bytes) -> None:
-        """Send together with everything written in this turn of the event loop."""
+        """Send together with everything written in this iteration of the event loop."""
         if not self._pending:
             self._connection.loop.call_soon(self.flush)
         self._pending.append(data)

@@ -48,8 +48,8 @@ def _no_headers(status: int) -> RawHeaders:
 class RequestGuard:
     """ASGI middleware that enforces a policy.
 
-    `admit` raises `ApiError` to refuse a request that the policy allows; `on_response` hears every
-    status and gives further headers.
+    `admit` raises `ApiError` to refuse a request that the policy allows; `on_response` gets every
+    status and returns further headers.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ def headers_too_large() -> ApiError:
 
 
 def is_cross_origin(headers: Headers) -> bool:
-    """Whether a browser says that another page sent the request."""
+    """Whether the browser's headers show that another page sent the request."""
     origin = headers.get(b"origin")
     if origin is not None and origin != f"http://{headers.get(b'host', '')}":
         return True

@@ -19,7 +19,7 @@ BACKLOG = 2048
 
 
 class Lifecycle(Protocol):
-    """What a server tells its owner, and asks it."""
+    """Callbacks of a server: readiness, signals, and whether to shut down."""
 
     def ready(self) -> None:
         """The server accepts connections."""
@@ -70,7 +70,7 @@ def listener(
         log_level=log_level,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the client is who is connected, whatever a header says
+        proxy_headers=False,  # the client is the peer of the connection, not a header's
         timeout_graceful_shutdown=graceful_seconds,
         backlog=BACKLOG,
         **options,
@@ -91,7 +91,7 @@ class Server(uvicorn.Server):
         await self.serve(sockets=[self._main.socket])
 
     def run_listeners(self) -> None:
-        """The same, in an event loop of its own."""
+        """Run `serve_listeners` in a new event loop."""
         self.run(sockets=[self._main.socket])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

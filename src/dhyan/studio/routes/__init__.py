@@ -1,1 +1,1 @@
-"""Routes of the studio, one module for each view; each adds its routes to the app."""
+"""Routes of the studio by view; each module adds its routes to the app."""

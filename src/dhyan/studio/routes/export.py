@@ -64,7 +64,7 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
 
 def select_map(trace: "Trace", request: FigureRequest) -> tuple["AttentionMap", str]:
-    """The attention map of a request, and a title that says how its heads were combined."""
+    """The attention map of a request, and a title that names the combination of its heads."""
     blocks = trace.of_role(request.role)
     if not blocks:
         raise UserError("this model has no attention of that role: choose another")

@@ -127,7 +127,7 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
 
 def _events(registry: ModelRegistry, cache: LengthCache, request: LengthRequest) -> Iterator[str]:
-    """Progress, then the result or an error; nothing more is done once the client is gone."""
+    """Progress, then the result or an error; work ends when the client disconnects."""
     try:
         for name, data in _evaluate(registry, cache, request):
             yield server_sent_event(name, data)

@@ -83,4 +83,4 @@ def _events(registry: ModelRegistry, request: TranslateRequest) -> Iterator[str]
 
 
 class _Disconnected(Exception):
-    """The client is gone: the translation need not be finished."""
+    """The client has disconnected; the translation is stopped."""
