@@ -60,8 +60,8 @@ const MESSAGES = {
   entropy: ["entropy {0} bits", "एंट्रॉपी {0} बिट"],
   alternatives: ["Alternatives", "विकल्प"],
   bottleneck: ["This model has one vector for the whole sentence: all attention is on the last encoder state, "
-    + "at every step.", "इस मॉडल के पास पूरे वाक्य के लिए एक ही सदिश है: वह जो भी कहे, अंत में पढ़ी गई "
-    + "अवस्था को ही देखता है।"],
+    + "at every step.", "इस मॉडल के पास पूरे वाक्य के लिए एक ही सदिश है: हर चरण पर सारा ध्यान एनकोडर की "
+    + "अंतिम अवस्था पर है।"],
   empty_view: ["No sentence yet: write one above, or choose an example.",
     "अभी कोई वाक्य नहीं है: ऊपर लिखिए या कोई उदाहरण चुनिए।"],
   heatmap_label: ["Attention: each row is a word of the translation, each column a word of the sentence",

@@ -127,12 +127,12 @@ export function open() {
 
   /** Column widths: all with numbers if they fit, else only the selected one. */
   function columns(step) {
-    const beside = picture.clientWidth > 640 ? 208 : 0;
-    const available = picture.clientWidth - beside - 4;
+    const headWidth = picture.clientWidth > 640 ? 208 : 0;
+    const available = picture.clientWidth - headWidth - 4;
     const each = Math.floor(available / words().length);
     if (each >= WIDE_COLUMN) return words().map(() => Math.min(each, 150));
-    const alternatives = Math.min(Math.max(Math.floor((available - WIDE_COLUMN - 8) / (words().length - 1)), NARROW_COLUMN), WIDE_COLUMN - 1);
-    return words().map((_, j) => (j === step ? WIDE_COLUMN + 8 : alternatives));
+    const narrow = Math.min(Math.max(Math.floor((available - WIDE_COLUMN - 8) / (words().length - 1)), NARROW_COLUMN), WIDE_COLUMN - 1);
+    return words().map((_, j) => (j === step ? WIDE_COLUMN + 8 : narrow));
   }
 
   function render() {

@@ -16,7 +16,7 @@ addMessages({
   train_toys: ["Toys", "खिलौना-कार्य"],
   train_now: ["Train a toy now", "अभी एक खिलौना-कार्य सिखाइए"],
   train_now_text: ["A small model with additive attention learns one of these tasks in less than a minute.",
-    "योगात्मक अवधान वाला एक छोटा मॉडल आपके देखते-देखते इनमें से कोई एक सीखता है, एक मिनट से कम में।"],
+    "योगात्मक अवधान वाला एक छोटा मॉडल इनमें से कोई एक कार्य एक मिनट से कम में सीखता है।"],
   train_copy: ["Copy letters", "अक्षरों की नक़ल"],
   train_reverse: ["Reverse letters", "अक्षर उलटना"],
   train_dates: ["Write dates", "तारीख़ें लिखना"],
@@ -37,7 +37,7 @@ addMessages({
 export const lesson = {
   title: ["Attention during training", "अवधान सीखा जाता है"],
   text: ["At step 0 the weights are random numbers and every row is nearly even. Attention is not supervised: only the loss of the predicted words is minimised.\nThe strip shows the same sentence at each checkpoint. Train a toy and watch the map change while the loss falls.",
-    "चरण 0 पर भार यादृच्छिक संख्याएँ हैं और हर पंक्ति लगभग बराबर बँटी है। मॉडल को कभी नहीं बताया जाता कि कहाँ देखना है: केवल उसके शब्दों की हानि घटाई जाती है।\nपट्टी में वही वाक्य हर चेकपॉइंट पर दिखता है। कोई खिलौना-कार्य सिखाइए और देखिए कि हानि घटते-घटते मानचित्र कैसे बनता है।"],
+    "चरण 0 पर भार यादृच्छिक संख्याएँ हैं और हर पंक्ति लगभग बराबर बँटी है। अवधान पर्यवेक्षित नहीं है: केवल अनुमानित शब्दों की हानि घटाई जाती है।\nपट्टी में वही वाक्य हर चेकपॉइंट पर दिखता है। कोई खिलौना-कार्य सिखाइए और देखिए कि हानि घटते-घटते मानचित्र कैसे बनता है।"],
   question: ["A model learns to reverse letters. Along which diagonal are the large weights after training?",
     "एक मॉडल अक्षर उलटना सीखता है। सीखने के बाद बड़े भार किस विकर्ण पर होंगे?"],
   answer: ["From the upper right to the lower left: the first output letter is the last input letter.",

@@ -37,7 +37,7 @@ export const fixedWeights = (vectors) => vectors.map((_, row) =>
 
 /**
  * Positions after each layer; the weights are recomputed from the current positions.
- * @param {number[][]} vectors @param {{layers: number, temperature: number, fixed: boolean}} how
+ * @param {number[][]} vectors @param {{layers: number, temperature: number, fixed: boolean}} options
  */
 export function applyLayers(vectors, { layers, temperature, fixed }) {
   const stages = [vectors];

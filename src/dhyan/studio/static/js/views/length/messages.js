@@ -79,5 +79,5 @@ export const lesson = {
   question: ["Attention can reach any word of a long sentence. Does that suffice for sentences longer than any in training? Read the worst ones of the last group first.",
     "अवधान लंबे वाक्य के किसी भी शब्द तक पहुँच सकता है। क्या इतना प्रशिक्षण से लंबे वाक्यों के लिए काफ़ी है? पहले अंतिम समूह के सबसे ख़राब वाक्य पढ़िए।"],
   answer: ["Compare the two columns of the table. Attention to distant words was learned on short sentences only. A recurrent model tends to skip clauses and stop early; a Transformer gets positions outside its training range, and may repeat a clause.",
-    "सारणी के दोनों स्तंभ मिलाइए। जिस तक पहुँचा जा सकता है, वह मिल ही जाए, यह ज़रूरी नहीं: कहाँ देखना है, यह केवल छोटे वाक्यों पर सीखा गया। RNN प्रायः उपवाक्य छोड़कर जल्दी रुक जाता है; Transformer ऐसे स्थानों से मिलता है जो उसने कभी नहीं देखे, और एक ही उपवाक्य बार-बार कह सकता है।"],
+    "सारणी के दोनों स्तंभ मिलाइए। दूर के शब्दों पर अवधान केवल छोटे वाक्यों पर सीखा गया। RNN प्रायः उपवाक्य छोड़कर जल्दी रुक जाता है; Transformer को प्रशिक्षण से बाहर के स्थान मिलते हैं, और वह उपवाक्य दोहरा सकता है।"],
 };

@@ -19,7 +19,7 @@ addMessages({
   mask_cell_hidden: ["{0} may not attend to {1}: −∞", "{0} का ध्यान {1} पर नहीं हो सकता: −∞"],
   mask_leak: ["The leak test", "रिसाव की जाँच"],
   mask_leak_text: ["The decoder gets the same translation twice, the second time with one word changed. The table shows the largest change of its logits at every position. Without a leak, all positions before the changed word have exactly 0.0.",
-    "डिकोडर को वही अनुवाद दो बार बताया जाता है, दूसरी बार एक शब्द बदलकर। सारणी में हर जगह के आउटपुट (सब शब्दों के अंकों) का सबसे बड़ा बदलाव है। रिसाव न हो तो बदले हुए शब्द से पहले हर जगह ठीक 0.0 होगा।"],
+    "डिकोडर को वही अनुवाद दो बार दिया जाता है, दूसरी बार एक शब्द बदलकर। सारणी में हर जगह के आउटपुट (सब शब्दों के अंकों) का सबसे बड़ा बदलाव है। रिसाव न हो तो बदले हुए शब्द से पहले हर जगह ठीक 0.0 होगा।"],
   mask_position: ["Change the word", "यह शब्द बदलिए"],
   mask_to: ["to", "इसके बदले"],
   mask_test: ["Test", "जाँचिए"],
@@ -54,7 +54,7 @@ addMessages({
   mask_padding_changed: ["Encoded alone, the shorter sentence gives another output: the largest change is {0}.",
     "अकेले पढ़ने पर छोटा वाक्य दूसरा आउटपुट देता है: सबसे बड़ा बदलाव {0} है।"],
   mask_recurrent: ["This decoder is recurrent: it reads its input word by word and cannot attend to later words. It has no mask to remove; the leak test still runs.",
-    "यह डिकोडर अपने शब्द एक-एक करके पढ़ता है: वह आगे देख ही नहीं सकता, क्योंकि हर शब्द पर अगले शब्द उस तक पहुँचे ही नहीं होते। न मास्क है, न हटाने को कुछ; रिसाव की जाँच फिर भी होती है।"],
+    "यह डिकोडर आवर्ती है: वह इनपुट शब्द-दर-शब्द पढ़ता है और बाद के शब्दों पर ध्यान नहीं दे सकता। उसमें हटाने को मास्क नहीं है; रिसाव की जाँच फिर भी होती है।"],
   mask_use_model: ["Use {0}", "{0} चुनिए"],
   mask_toy: ["The same by hand: “how are you” with a causal mask", "यही हाथ से: causal mask के साथ “how are you”"],
 });

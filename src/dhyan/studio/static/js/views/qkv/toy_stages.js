@@ -34,13 +34,13 @@ export function toyStages(session) {
   function withArithmetic(parts, line) {
     const arithmetic = el("p", { class: "arithmetic-line number" });
     let cell = [0, 0];
-    const touch = (...position) => {
+    const selectCell = (...position) => {
       cell = position;
       parts().highlight(...cell);
       arithmetic.textContent = line(...cell);
     };
-    updates.push(() => touch(...cell));
-    return { arithmetic, touch };
+    updates.push(() => selectCell(...cell));
+    return { arithmetic, selectCell };
   }
 
   const product = (left, right, output) => () => ({ highlight: (row, column) => {
@@ -64,10 +64,10 @@ export function toyStages(session) {
     const editor = matrixEditor({ name: `W_${letter}`, ariaLabel: message(`qkv_m_W${letter}`), values: session.toy[letter],
       onChange: (row, column, value) => { session.toy[letter][row][column] = value; session.edited(); },
       onHover: (row, column) => highlightUses(x, editor, resultMatrix, row, column) });
-    const { arithmetic, touch } = withArithmetic(product(() => x, () => editor, () => resultMatrix),
+    const { arithmetic, selectCell } = withArithmetic(product(() => x, () => editor, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), format(key)(session.result[key][row][column])));
     const x = inputMatrix();
-    const resultMatrix = result(key, upper, `qkv_m_${upper}`, { onHover: touch, onOpen: (row, column) => openSum({ title: title(row, column),
+    const resultMatrix = result(key, upper, `qkv_m_${upper}`, { onHover: selectCell, onOpen: (row, column) => openSum({ title: title(row, column),
       terms: terms(row, column), symbols: ["x", `W_${letter}`] }) });
     return el("div", { class: `projection projection-${letter}` }, equation(x, "×", editor, "=", resultMatrix), arithmetic);
   }
@@ -88,13 +88,13 @@ export function toyStages(session) {
     const names = swapped ? ["K", "Q"] : ["Q", "K"];
     const terms = (row, column) => session.result.scoreQueries[row].map((value, index) => [value, session.result.scoreKeys[column][index]]);
     const title = (row, column) => message("qkv_score_of", session.toy.words[row], session.toy.words[column]);
-    const { arithmetic, touch } = withArithmetic(product(() => left, () => right, () => resultMatrix),
+    const { arithmetic, selectCell } = withArithmetic(product(() => left, () => right, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), format("scores")(session.result.scores[row][column])));
     const left = result("scoreQueries", names[0], `qkv_m_${names[0]}`);
     const right = matrix({ values: () => session.result.scoreKeys[0].map((_, index) => columnOf(session.result.scoreKeys, index)), columns: words,
       name: `${names[1]}^T`, ariaLabel: message(`qkv_m_${names[1]}`), format: format("scoreKeys") });
     updates.push(right.show);
-    const resultMatrix = result("scores", "S", "qkv_m_S", { columns: words, onHover: touch, tint: "signed", onOpen: (row, column) =>
+    const resultMatrix = result("scores", "S", "qkv_m_S", { columns: words, onHover: selectCell, tint: "signed", onOpen: (row, column) =>
       openSum({ title: title(row, column), terms: terms(row, column), symbols: names.map((name) => name.toLowerCase()) }) });
     return stage({ number: 3, title: message("qkv_scores"), rule: `S = ${names[0]} ${names[1]}^T`, text: message("qkv_scores_text") },
       switchButton("swapped", message("qkv_swap"), swapped, () => session.toggle("swapped")),
@@ -112,10 +112,10 @@ export function toyStages(session) {
     const about = { number: 4, title: message("qkv_divide"), rule: "S / √d_k" };
     if (!session.toy.scaled) return stage({ ...about, text: message("qkv_undivided") }, toggleButton);
     const title = (row, column) => message("qkv_score_of", session.toy.words[row], session.toy.words[column]);
-    const { arithmetic, touch } = withArithmetic(cellwise(() => left, () => resultMatrix), (row, column) => `${title(row, column)} = ${
+    const { arithmetic, selectCell } = withArithmetic(cellwise(() => left, () => resultMatrix), (row, column) => `${title(row, column)} = ${
       format("scores")(session.result.scores[row][column])} ÷ √${width} = ${format("divided")(session.result.divided[row][column])}`);
     const left = result("scores", "S", "qkv_m_S", { columns: words, tint: "signed" });
-    const resultMatrix = result("divided", "S / √d_k", "qkv_m_D", { columns: words, onHover: touch, tint: "signed",
+    const resultMatrix = result("divided", "S / √d_k", "qkv_m_D", { columns: words, onHover: selectCell, tint: "signed",
       onOpen: (row, column) => openSum({ title: title(row, column),
         terms: [[session.result.scores[row][column], 1 / session.result.scale]], symbols: ["s", `1/√${width}`] }) });
     return stage({ ...about, text: message("qkv_divide_text", width, formatNumber(Math.sqrt(width), 3)) }, toggleButton,
@@ -137,13 +137,13 @@ export function toyStages(session) {
   function weights() {
     const title = (row, column) => message("qkv_weight_of", session.toy.words[row], session.toy.words[column]);
     const exponentials = (row) => session.result.masked[row].map((score) => Math.exp(score - Math.max(...session.result.masked[row])));
-    const { arithmetic, touch } = withArithmetic(() => ({ highlight: (row, column) => {
+    const { arithmetic, selectCell } = withArithmetic(() => ({ highlight: (row, column) => {
       left.highlight({ row });
       resultMatrix.highlight({ row, column });
     } }), (row, column) => `${title(row, column)} = e^(${formatNumber(session.result.masked[row][column], session.digits.masked)}) ÷ Σ e^s = ${
       format("weights", true)(session.result.weights[row][column])}`);
     const left = result("masked", "S", "qkv_m_SM", { columns: words, tint: "signed" });
-    const resultMatrix = result("weights", "A", "qkv_m_A", { columns: words, tint: "weights", onHover: touch, onOpen: (row, column) =>
+    const resultMatrix = result("weights", "A", "qkv_m_A", { columns: words, tint: "weights", onHover: selectCell, onOpen: (row, column) =>
       openSum({ title: title(row, column), terms: exponentials(row).map((exponential) => [exponential]), symbols: ["e^(s − max)"],
         termLabels: session.toy.words, transform: { symbol: `${session.toy.words[column]} ÷ Σ`, value: session.result.weights[row][column] } }) });
     const remark = el("p", { class: "remark" });
@@ -176,11 +176,11 @@ export function toyStages(session) {
   function mixed() {
     const terms = (row, column) => session.result.weights[row].map((weight, index) => [weight, session.result.values[index][column]]);
     const title = (row, column) => message("qkv_context_of", session.toy.words[row], column + 1);
-    const { arithmetic, touch } = withArithmetic(product(() => left, () => right, () => resultMatrix),
+    const { arithmetic, selectCell } = withArithmetic(product(() => left, () => right, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), format("context")(session.result.context[row][column])));
     const left = result("weights", "A", "qkv_m_A", { columns: words, tint: "weights" });
     const right = result("values", "V", "qkv_m_V");
-    const resultMatrix = result("context", "Z", "qkv_m_Z", { onHover: touch, onOpen: (row, column) => openSum({ title: title(row, column),
+    const resultMatrix = result("context", "Z", "qkv_m_Z", { onHover: selectCell, onOpen: (row, column) => openSum({ title: title(row, column),
       terms: terms(row, column), symbols: ["α", "v"], termLabels: session.toy.words }) });
     const plot = session.toy.v[0].length === 2 && contextPlot(session);
     if (plot) updates.push(plot.show);
@@ -198,10 +198,10 @@ export function toyStages(session) {
     const editor = matrixEditor({ name: "W_O", ariaLabel: message("qkv_m_Wo"), values: session.toy.o,
       onChange: (row, column, value) => { session.toy.o[row][column] = value; session.edited(); },
       onHover: (row, column) => highlightUses(left, editor, resultMatrix, row, column) });
-    const { arithmetic, touch } = withArithmetic(product(() => left, () => editor, () => resultMatrix),
+    const { arithmetic, selectCell } = withArithmetic(product(() => left, () => editor, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), format("outputs")(session.result.outputs[row][column])));
     const left = result("context", "Z", "qkv_m_Z");
-    const resultMatrix = result("outputs", "Y", "qkv_m_Y", { onHover: touch, onOpen: (row, column) => openSum({ title: title(row, column),
+    const resultMatrix = result("outputs", "Y", "qkv_m_Y", { onHover: selectCell, onOpen: (row, column) => openSum({ title: title(row, column),
       terms: terms(row, column), symbols: ["z", "W_O"] }) });
     return stage({ ...about, text: message("qkv_out_text") }, toggleButton, equation(left, "×", editor, "=", resultMatrix), arithmetic);
   }

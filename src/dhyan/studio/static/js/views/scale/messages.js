@@ -36,8 +36,8 @@ addMessages({
   scale_column_gradient: ["mean Σ p(1−p)", "Σ p(1−p) का माध्य"],
   scale_bound: ["Σ p(1−p) is the sum of the derivatives ∂p/∂score of the softmax. "
     + "With {0} equal weights it is {1}, the maximum; with one weight of 1 it is 0, and no gradient flows.",
-  "Σ p(1−p) वह है जो softmax अंकों तक जाने देता है: उसके अवकलज ∂p/∂अंक का योग। {0} बराबर भारों पर वह {1} है, "
-    + "इससे अधिक नहीं; एक ही भार 1 हो तो वह 0 है, और कुछ नहीं सीखा जाता।"],
+  "Σ p(1−p) softmax के अवकलजों ∂p/∂अंक का योग है। {0} बराबर भारों पर वह {1} है, "
+    + "जो अधिकतम है; एक ही भार 1 हो तो वह 0 है, और प्रवणता नहीं पहुँचती।"],
   scale_vanishes: ["Raw, it falls below a tenth at d = {0} (measured {1}); divided by √d, it is {2} there.",
     "बिना √d के वह d = {0} पर दसवें हिस्से से नीचे गिरता है (मापा गया {1}); √d से भाग देने पर वहाँ {2} है।"],
   scale_persists: ["Raw, it stays above a tenth up to d = {0} (measured {1}); divided by √d, it is {2} there.",

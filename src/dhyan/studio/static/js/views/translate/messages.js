@@ -68,10 +68,10 @@ addMessages({
   translate_try_with: ["an ambiguous attachment: who has the telescope?", "अस्पष्ट संबंध: दूरबीन किसके पास है?"],
   translate_try_long: ["a longer sentence with two clauses", "कुछ लंबा: दो उपवाक्य"],
   translate_one_vector: ["One vector for the whole sentence", "पूरे वाक्य के लिए एक सदिश"],
-  translate_from_one: ["{0} words, all from one vector.", "{0} शब्द, सब एक ही सदिश से निकले।"],
+  translate_from_one: ["{0} words, all from one vector.", "{0} शब्द, सब एक ही सदिश से।"],
   translate_backwards: ["The encoder reads the sentence from its end, so its last input is the first word.",
-    "यह वाक्य को अंत से पढ़ता है, इसलिए अंत में पढ़ा गया शब्द वाक्य का पहला शब्द है।"],
+    "एनकोडर वाक्य को अंत से पढ़ता है, इसलिए उसका अंतिम इनपुट पहला शब्द है।"],
   translate_vector: ["one vector", "एक सदिश"],
   translate_vector_text: ["All information about these {0} words passes through it, and all {1} words of the translation depend on it. The map below has one column: no step can attend to anything else.",
-    "मॉडल इन {0} शब्दों का जो कुछ रखता है, इसी से होकर जाता है, और अनुवाद के सभी {1} शब्द यहीं से आरंभ होते हैं। नीचे के मानचित्र में एक ही स्तंभ है: कोई भी चरण कहीं और नहीं देख सकता।"],
+    "इन {0} शब्दों की सारी सूचना इसी सदिश में है, और अनुवाद के सभी {1} शब्द इसी पर निर्भर हैं। नीचे के मानचित्र में एक ही स्तंभ है: किसी चरण का ध्यान कहीं और नहीं हो सकता।"],
 });

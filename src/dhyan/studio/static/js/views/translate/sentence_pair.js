@@ -9,7 +9,7 @@ const MIN_WEIGHT = 0.03; // weights that get a line
 const MAX_WORDS_WITH_LINES = 40; // longest sentence, in words, that gets lines
 
 /**
- * @param {{select: (row: number | null, column: number | null, how: {hover: boolean}) => void,
+ * @param {{select: (row: number | null, column: number | null, options: {hover: boolean}) => void,
  *   leave: () => void}} listener
  */
 export function sentencePair(listener) {
