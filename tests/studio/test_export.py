@@ -67,9 +67,9 @@ def test_a_subset_font_has_only_the_characters_of_the_text(client):
     response = client.get("/api/font/subset.ttf", params={"text": "क्षत्रिय abc"})
     assert response.headers["content-type"] == "font/ttf"
     font = TTFont(BytesIO(response.content))
-    held = {chr(code) for code in font.getBestCmap()}
-    assert set("क्षत्रिय") <= held
-    assert not held & set("abcखगघ")
+    characters = {chr(code) for code in font.getBestCmap()}
+    assert set("क्षत्रिय") <= characters
+    assert not characters & set("abcखगघ")
     assert "GSUB" in font
     assert "fvar" in font  # bold stays bold
     assert len(response.content) < 30_000
@@ -83,7 +83,7 @@ def test_the_text_of_a_subset_font_is_limited(client):
 def test_the_exported_page_has_the_requested_trace(client):
     trace = client.post("/api/translate", json=body()).json()
     page = client.post("/api/export.html", json=body()).text
-    held = page.partition('id="held">')[2].partition("</script>")[0]
-    assert json.loads(held)["/api/translate"] == trace
-    [card] = json.loads(held)["/api/models"]
+    responses = page.partition('id="embedded-responses">')[2].partition("</script>")[0]
+    assert json.loads(responses)["/api/translate"] == trace
+    [card] = json.loads(responses)["/api/models"]
     assert (card["score"], card["saved"], card["views"]) == ("additive", SENTENCE, ["translate"])

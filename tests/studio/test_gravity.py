@@ -73,13 +73,13 @@ def test_words_that_span_no_plane_are_refused(client, text):
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
 def test_the_toy_has_the_numbers_of_the_lesson(tmp_path):
-    """The notes' drawing: bank to [7.6, 3.8], from 8.06 to 6.45; softmax gives it at T = 0.37."""
+    """The lecture notes: bank to [7.6, 3.8], from 8.06 to 6.45; softmax gives it at T = 0.37."""
     toy = f"{STATIC}/js/views/gravity/toy.js"
     script = tmp_path / "toy.mjs"
     script.write_text(
         f'import {{ applyLayers, distance, weightsOf, POINTS }} from "{toy}";\n'
         "const two = [POINTS.money, POINTS.bank];\n"
-        "const end = applyLayers(two, { layers: 1, temperature: 1, drawn: true }).stages[1][1];\n"
+        "const end = applyLayers(two, { layers: 1, temperature: 1, fixed: true }).stages[1][1];\n"
         "console.log(JSON.stringify([end, distance(two[1], two[0]), distance(end, two[0]),"
         " weightsOf(two, 0.37)[1]]));\n"
     )
