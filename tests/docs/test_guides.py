@@ -126,7 +126,7 @@ def test_every_program_of_a_page_runs(page, prepared):
         assert done.returncode == 0, done.stderr.decode()
 
 
-SHOWN = "\n".join(line for page in PAGES for line in commands(page))
+COMMANDS = "\n".join(line for page in PAGES for line in commands(page))
 PLAIN = {"--help", "--version", "--device", "--quiet"}  # they say what they do
 
 
@@ -136,8 +136,8 @@ def test_every_key_of_a_recipe_has_an_example():
     for name in shipped_recipes():
         used |= set(keys_of(tomllib.loads((RECIPES / f"{name}.toml").read_text())))
     options = {key: f"--{key.rpartition('.')[2].replace('_', '-')} " for key in KEYS}
-    without = [key for key in KEYS if key not in used and f"{key}=" not in SHOWN]
-    assert not [key for key in without if options[key] not in f"{SHOWN} "]
+    without = [key for key in KEYS if key not in used and f"{key}=" not in COMMANDS]
+    assert not [key for key in without if options[key] not in f"{COMMANDS} "]
 
 
 def keys_of(table, path=""):
@@ -160,6 +160,6 @@ def options(command, path=()):
 
 @pytest.mark.parametrize(("command", "option"), list(options(typer.main.get_command(app))))
 def test_every_option_of_a_command_has_an_example(command, option):
-    lines = [line for line in SHOWN.splitlines() if f"dhyan {command}" in line]
-    shown = any(re.search(rf"{option}(?![\w-])", line) for line in lines)
-    assert shown or option in PLAIN or command in ("", "demo")  # run elsewhere in these tests
+    lines = [line for line in COMMANDS.splitlines() if f"dhyan {command}" in line]
+    used = any(re.search(rf"{option}(?![\w-])", line) for line in lines)
+    assert used or option in PLAIN or command in ("", "demo")  # run elsewhere in these tests

@@ -70,10 +70,12 @@ def train_retrieval(*, steps: int, seed: int) -> tuple[RetrievalRun, ...]:
         "q = k = v = x W": lambda: SharedProjection(width, 3 * NARROW),
         "x W_q, x W_k, x W_v": lambda: SeparateProjections(width, NARROW),
     }
-    return tuple(_train_one(projections, make, steps, seed) for projections, make in makers.items())
+    return tuple(
+        _train_projections(projections, make, steps, seed) for projections, make in makers.items()
+    )
 
 
-def _train_one(
+def _train_projections(
     projections: str, make: Callable[[], nn.Module], steps: int, seed: int
 ) -> RetrievalRun:
     generator = torch.Generator().manual_seed(seed)
