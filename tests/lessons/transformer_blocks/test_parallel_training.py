@@ -45,7 +45,7 @@ def test_a_time_is_the_median_of_its_repeats_and_the_machine_is_named():
     assert _typical(several).sequential.seconds == 0.3
     result = parallel_training(lengths=[2], repeats=2)
     assert result.repeats == 2
-    assert f"median of 2 on a machine with {result.machine.cores} cores" in " ".join(
+    assert f"median of 2, a machine with {result.machine.cores} cores" in " ".join(
         result.text().split()
     )
     assert "2 मापों की माध्यिका" in " ".join(result.text("hi").split())
@@ -53,7 +53,7 @@ def test_a_time_is_the_median_of_its_repeats_and_the_machine_is_named():
 
 def test_the_page_is_in_both_languages():
     result = parallel_training(lengths=[2])
-    assert "3 runs one by one" in result.text().replace("\n", " ")
+    assert "3 sequential decoder passes" in result.text().replace("\n", " ")
     assert "समांतर" in result.text("hi")
 
 

@@ -45,27 +45,25 @@ class CausalLeak(LessonResult, title="causal_leak.title"):
             changed_word if at == self.position else word for at, word in enumerate(self.words)
         ]
         rows = (self.masked_attention, self.masked_decoder, self.open_attention, self.open_decoder)
-        masked, free = text("causal_leak.masked"), text("causal_leak.mask")
+        masked, free = text("causal_leak.with_mask"), text("causal_leak.without_mask")
         attention = text("causal_leak.self_attention")
         decoder = text("causal_leak.whole_decoder")
         tight, leaks = self.masked_past == 0, self.open_past > 0
-        yield text.paragraph("causal_leak.transformer_decoder_given_whole")
+        yield text.paragraph("causal_leak.setup")
         yield table(
-            text("causal_leak.max"),
+            text("causal_leak.largest_change"),
             torch.stack(rows),
             [f"{which}, {how}" for how in (masked, free) for which in (attention, decoder)],
             labels,
             digits=4,
         )
         yield Paragraph(
-            text("causal_leak.mask_nothing_before_changed")
-            if tight
-            else text("causal_leak.mask_past_moves_leaks")
+            text("causal_leak.no_leak") if tight else text("causal_leak.leak_with_mask")
         )
         yield Paragraph(
-            text("causal_leak.without_past_moves_up")
+            text("causal_leak.leak_without_mask")
             if leaks
-            else text("causal_leak.without_nothing_moved_either")
+            else text("causal_leak.no_leak_without_mask")
         )
 
 

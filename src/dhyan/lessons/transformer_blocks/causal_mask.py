@@ -33,26 +33,26 @@ class CausalMask(LessonResult, title="causal_mask.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """Weights without a mask, zeroed after the softmax, masked before it."""
-        names, total = self.words, text("causal_mask.sum")
+        names, total = self.words, text("causal_mask.column_sum")
         short = int((self.zeroed_sums < 1 - EXACT).sum())
-        yield text.paragraph("causal_mask.while_being_said_sentence")
+        yield text.paragraph("causal_mask.definition")
         yield from self._scores(text)
-        yield heatmap(text("causal_mask.weights_without_mask"), self.weights, names, names)
+        yield heatmap(text("causal_mask.unmasked_weights"), self.weights, names, names)
         yield Paragraph(
             text(
-                "causal_mask.zeroed_after_softmax_rows",
+                "causal_mask.zeroed_rows",
                 short=short,
                 names_count=len(names),
                 single_short=short == 1,
             )
             if short
-            else text("causal_mask.zeroed_after_softmax_rows_still")
+            else text("causal_mask.zeroed_rows_unchanged")
         )
-        yield heatmap(text("causal_mask.zeroed_after_softmax"), self.zeroed, names, names)
+        yield heatmap(text("causal_mask.zeroed_weights"), self.zeroed, names, names)
         yield heatmap("", self.zeroed_sums[:, None], (), (total,))
-        yield text.paragraph("causal_mask.before_softmax_row_shares")
+        yield text.paragraph("causal_mask.masked_scores")
         yield table(text("causal_mask.scores"), self.hidden, names, names, operator="→")
-        yield heatmap(text("causal_mask.masked_before_softmax"), self.masked, names, names)
+        yield heatmap(text("causal_mask.masked_weights"), self.masked, names, names)
         yield heatmap("", self.masked_sums[:, None], (), (total,))
 
     def _scores(self, text: Text) -> Iterator[Block]:

@@ -95,27 +95,27 @@ class ParallelTraining(LessonResult, title="parallel_training.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """Losses, then decoder runs and times."""
-        turn, once = text("parallel_training.one_by_one"), text("parallel_training.parallel")
+        turn, once = text("parallel_training.sequential"), text("parallel_training.parallel")
         methods = (turn, once)
         lengths = [str(pair.length) for pair in self.timed]
-        named = [text("parallel_training.words", count=length) for length in lengths]
+        named = [text("parallel_training.word_count", count=length) for length in lengths]
         worst = max(pair.gradient_difference for pair in (self.own, *self.timed))
         last = self.timed[-1]
-        yield text.paragraph("parallel_training.training_right_words_known")
+        yield text.paragraph("parallel_training.definition")
         yield table(
-            text("parallel_training.loss_word"),
+            text("parallel_training.loss_per_word"),
             torch.stack([self.own.sequential.losses, self.own.parallel.losses]),
             methods,
             self.words,
             digits=4,
         )
         yield Paragraph(
-            text("parallel_training.loss_gradients_same_largest", worst=worst)
+            text("parallel_training.same_gradients", worst=worst)
             if self.same
-            else text("parallel_training.loss_gradients_differ_up", worst=worst)
+            else text("parallel_training.different_gradients", worst=worst)
         )
         yield table(
-            text("parallel_training.runs_decoder"),
+            text("parallel_training.decoder_passes"),
             [[float(pair.sequential.runs), float(pair.parallel.runs)] for pair in self.timed],
             named,
             methods,
@@ -128,7 +128,7 @@ class ParallelTraining(LessonResult, title="parallel_training.title"):
             digits=1,
         )
         yield LineChart(
-            text("parallel_training.time_learn_sentence"),
+            text("parallel_training.time_per_sentence"),
             tuple(
                 Curve(name, [1000 * seconds for seconds in durations])
                 for name, durations in (
@@ -137,11 +137,11 @@ class ParallelTraining(LessonResult, title="parallel_training.title"):
                 )
             ),
             tuple(lengths),
-            text("parallel_training.words_2"),
+            text("parallel_training.axis_words"),
             text("parallel_training.milliseconds"),
         )
         yield text.paragraph(
-            "parallel_training.sentence_words_takes_runs",
+            "parallel_training.speedup",
             length=last.length,
             runs=last.sequential.runs,
             at_once_runs=last.parallel.runs,

@@ -157,12 +157,12 @@ class PhraseHeads:
     def blocks(self, text: Text) -> Iterator[Block]:
         """The chosen head, its weights, and the cost of ablating it."""
         query, layer, head = self.chosen
-        asks = WITH if query == 0 else text("phrase_heads.the_thing")
+        asks = WITH if query == 0 else text("phrase_heads.object_word")
         swing = float(self.swings[self.chosen])
         small = abs(swing) < TINY and self.agreement > STEADY
         first, second = self.example
         yield text.paragraph(
-            "phrase_heads.second_sentence_same_but",
+            "phrase_heads.head_sensitivity",
             first=first,
             second=second,
             layer_number=layer + 1,
@@ -176,14 +176,14 @@ class PhraseHeads:
         )
         yield heatmap(
             text(
-                "phrase_heads.weight_layer_head",
+                "phrase_heads.weights_of_query",
                 asks=asks,
                 layer_number=layer + 1,
                 head_number=head + 1,
             ),
             self.weights,
-            (text("phrase_heads.doer"), text("phrase_heads.other")),
-            (text("phrase_heads.doer_2"), text("phrase_heads.other_2")),
+            (text("phrase_heads.agent_has_object"), text("phrase_heads.patient_has_object")),
+            (text("phrase_heads.to_agent"), text("phrase_heads.to_patient")),
         )
         yield Paragraph(self._without(text))
 
@@ -193,7 +193,7 @@ class PhraseHeads:
         accuracy, rest = _apart(self.ablated_accuracies, layer, head)
         log_odds, others = _apart(self.ablated_log_odds, layer, head)
         verdict = text(
-            "phrase_heads.head_sentences_understood_without",
+            "phrase_heads.head_ablation",
             accuracy=self.accuracy,
             right=accuracy,
             log_odds=self.log_odds,
@@ -202,7 +202,7 @@ class PhraseHeads:
         if not len(others):
             return verdict
         verdict += text(
-            "phrase_heads.without_other_heads_average",
+            "phrase_heads.other_heads_ablated",
             rest_mean=float(rest.mean()),
             others_mean=float(others.mean()),
             rest_min=float(rest.min()),
@@ -216,9 +216,9 @@ class PhraseHeads:
             return verdict + self._none_decides(text)
         more = int((rest <= accuracy).sum() if visible else (others <= log_odds).sum())
         if not more:
-            return verdict + text("phrase_heads.other_head_missed_much")
+            return verdict + text("phrase_heads.most_important_head")
         return verdict + text(
-            "phrase_heads.others_missed_much_more",
+            "phrase_heads.other_heads_more_important",
             more=more,
             others_count=len(others),
             single_more=more == 1,
@@ -227,7 +227,7 @@ class PhraseHeads:
     def _none_decides(self, text: Text) -> str:
         """The verdict if no single encoder head matters."""
         full = self.accuracy >= CEILING
-        return text("phrase_heads.none_encoder_heads_switched", full=full)
+        return text("phrase_heads.no_single_head_matters", full=full)
 
 
 def measure_phrase_heads(translator: Translator, pairs: int, *, core: float = CORE) -> PhraseHeads:

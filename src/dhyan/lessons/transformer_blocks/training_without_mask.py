@@ -58,31 +58,37 @@ class TrainingWithoutMask(LessonResult, title="training_without_mask.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The losses, free-running accuracy, and one sentence."""
-        masked, free = text("training_without_mask.mask"), text("training_without_mask.without")
+        masked, free = (
+            text("training_without_mask.with_mask"),
+            text("training_without_mask.without_mask"),
+        )
         both = ((masked, self.masked), (free, self.unmasked))
         losses = [[result.loss, result.unseen_loss] for _, result in both]
         alone = [[result.bleu, 100 * result.right] for _, result in both]
-        yield text.paragraph("training_without_mask.two_transformers_learn_task")
+        yield text.paragraph("training_without_mask.setup")
         yield table(
-            text("training_without_mask.loss_nats_word"),
+            text("training_without_mask.loss_title"),
             losses,
             (masked, free),
-            (text("training_without_mask.training"), text("training_without_mask.unseen_pairs")),
+            (
+                text("training_without_mask.column_training"),
+                text("training_without_mask.column_unseen"),
+            ),
             digits=3,
         )
         yield table(
-            text("training_without_mask.alone_unseen_pairs"),
+            text("training_without_mask.decoding_title"),
             alone,
             (masked, free),
-            ("BLEU", text("training_without_mask.right")),
+            ("BLEU", text("training_without_mask.column_accuracy")),
             digits=1,
         )
         yield LineChart(
-            text("training_without_mask.loss_training"),
+            text("training_without_mask.training_loss"),
             tuple(Curve(name, result.losses) for name, result in both),
             tuple(str(step) for step in self.masked.steps),
-            text("training_without_mask.steps"),
-            text("training_without_mask.nats_word"),
+            text("training_without_mask.axis_steps"),
+            text("training_without_mask.axis_nats_per_word"),
         )
         yield Paragraph(self._verdict(text))
         yield Paragraph(
@@ -94,17 +100,15 @@ class TrainingWithoutMask(LessonResult, title="training_without_mask.title"):
     def _verdict(self, text: Text) -> str:
         loss, alone = self.unmasked.unseen_loss, self.unmasked.right
         if self.cheated:
-            silence = text(
-                "training_without_mask.them_says_nothing_sees", silent=self.unmasked.silent
-            )
+            silence = text("training_without_mask.empty_outputs", silent=self.unmasked.silent)
             return text(
-                "training_without_mask.without_mask_loss_near",
+                "training_without_mask.leak_shown",
                 loss=loss,
                 alone=alone,
                 right=self.masked.right,
             ) + (silence if self.unmasked.silent > LITTLE else "")
         return text(
-            "training_without_mask.show_without_mask_loss",
+            "training_without_mask.leak_not_shown",
             loss=loss,
             alone=alone,
             right=self.masked.right,
