@@ -9,7 +9,7 @@ from dhyan.attention.protocol import Memory, Score
 
 
 class LocationScore(nn.Module, Score):
-    """e_i = W s_i: one row of W for every position, whatever word stands there.
+    """e_i = W s_i (equation 8): one row of W for every position, whatever word stands there.
 
     As in the paper, a shorter sentence uses the first rows, and the words of a longer one past the
     last row get no attention.

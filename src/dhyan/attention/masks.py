@@ -16,7 +16,7 @@ from dhyan.kernels.ops import at_least_float32, position_mask
 
 @dataclass(frozen=True)
 class PositionMask:
-    """Real positions; if `causal`, none later than the query.
+    """Real positions; if `causal`, none later than the query (Vaswani et al., 2017, section 3.2.3).
 
     The last query stands at the last position of the memory, so a decoder fed one token at a time
     attends to exactly what it would attend to in parallel.
@@ -71,9 +71,9 @@ class LocalWindow:
 class PredictedWindow(nn.Module):
     """A window whose centre is predicted from the query: local-p of Luong et al. (2015).
 
-    p_i = S · sigmoid(vᵀ tanh(W s_i)); positions within `radius` of p_i are unmasked, and the
-    weights are multiplied by exp(−(j − p_i)² / 2σ²) with σ = radius / 2. As in the paper they do
-    not sum to one afterwards.
+    Equations 9 and 10: p_i = S · sigmoid(vᵀ tanh(W s_i)); positions within `radius` of p_i are
+    unmasked, and the weights are multiplied by exp(−(j − p_i)² / 2σ²) with σ = radius / 2. As in
+    the paper they do not sum to one afterwards.
     """
 
     causal: bool | None = None

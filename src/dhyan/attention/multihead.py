@@ -14,10 +14,10 @@ from dhyan.kernels.ops import linear, packed_linear
 class MultiHeadAttention(nn.Module, Attention):
     """Several narrow attentions side by side, concatenated and projected; the same total width.
 
-    Self-attention takes keys and values from the states that are its queries, cross-attention from
-    those of another sequence. Masked self-attention has `mask=causal`; by default every query
-    attends to all real positions. With fewer `kv_heads` than heads, several heads share keys and
-    values (Shazeer, 2019; Ainslie et al., 2023).
+    Section 3.2.2 of Vaswani et al. (2017). Self-attention takes keys and values from the states
+    that are its queries, cross-attention from those of another sequence. Masked self-attention has
+    `mask=causal`; by default every query attends to all real positions. With fewer
+    `kv_heads` than heads, several heads share keys and values (Shazeer, 2019; Ainslie et al., 2023).
     """
 
     def __init__(

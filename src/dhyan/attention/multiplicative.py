@@ -15,7 +15,8 @@ from dhyan.kernels.ops import (
 class DotScore(nn.Module, Score):
     """e_ij = q_iᵀ k_j: no parameters, so query and key must be equally wide.
 
-    Scaled, it is divided by √d_k, so that the scores' variance does not grow with the width.
+    The 'dot' score of Luong, Pham and Manning (2015, equation 7). Scaled, it is divided by √d_k, so
+    that the scores' variance does not grow with the width (Vaswani et al., 2017, equation 1).
     """
 
     def __init__(self, *, scaled: bool = False) -> None:
@@ -65,7 +66,10 @@ class DotScore(nn.Module, Score):
 
 
 class GeneralScore(nn.Module, Score):
-    """e_ij = s_iᵀ W h_j: a learned map between spaces of different width."""
+    """e_ij = s_iᵀ W h_j: a learned map between spaces of different width.
+
+    The 'general' score of Luong, Pham and Manning (2015, equation 7).
+    """
 
     def __init__(self, query_width: int, memory_width: int) -> None:
         super().__init__()

@@ -12,6 +12,8 @@ from dhyan.kernels.ops import AttentionOperands
 class SingleHeadAttention(nn.Module, Attention):
     """The values are the states themselves; the score makes the keys.
 
+    c_i = Σ_j α_ij h_j with α_i = softmax(e_i): Bahdanau et al. (2015), equations 5 and 6.
+
     `dropout` drops weights in training; with `need_weights` no fused kernel replaces them.
     """
 

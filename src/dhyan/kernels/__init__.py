@@ -1,1 +1,1 @@
-"""The arithmetic of attention: its definitions, and what computes the same faster."""
+"""Operations of the models: definitions in PyTorch, and Triton kernels that compute the same."""

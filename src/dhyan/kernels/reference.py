@@ -261,10 +261,10 @@ class Candidates(NamedTuple):
         """The best few."""
         return Candidates(self.score[:, :count], self.parent[:, :count], self.token[:, :count])
 
-    def only(self, wanted: Bool[Tensor, "N K"]) -> "Candidates":
-        """The wanted ones in their order, then empty slots."""
-        order = (~wanted).byte().argsort(dim=1, stable=True)
-        score = self.score.masked_fill(~wanted, -torch.inf).gather(1, order)
+    def only(self, mask: Bool[Tensor, "N K"]) -> "Candidates":
+        """Those in the mask, in their order, then empty slots."""
+        order = (~mask).byte().argsort(dim=1, stable=True)
+        score = self.score.masked_fill(~mask, -torch.inf).gather(1, order)
         return Candidates(score, self.parent.gather(1, order), self.token.gather(1, order))
 
 
@@ -294,5 +294,5 @@ def best_finished(
 ) -> tuple[Float[Tensor, "N W"], Int[Tensor, "N W"]]:
     """The W best of the finished hypotheses and those that end now: scores, and their indices."""
     scores = torch.cat([finished_score, ending_score], dim=1)
-    best, kept = scores.topk(finished_score.shape[1], dim=1)
-    return best, kept
+    best, indices = scores.topk(finished_score.shape[1], dim=1)
+    return best, indices

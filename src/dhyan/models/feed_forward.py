@@ -17,7 +17,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """max(0, x W + b) V + c (Vaswani et al., 2017), or with another activation.
+    """max(0, x W + b) V + c (Vaswani et al., 2017, equation 2), or with another activation.
 
     SwiGLU (Shazeer, 2020) multiplies the activated `gate` with the `up` projection.
     """

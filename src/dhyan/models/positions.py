@@ -20,7 +20,7 @@ class Positions(Protocol):
 
 
 class Sinusoids(nn.Module):
-    """Sines and cosines of growing period (Vaswani et al., 2017); any length."""
+    """Sines and cosines of growing period (Vaswani et al., 2017, section 3.5); any length."""
 
     evens: Tensor
 
@@ -53,7 +53,7 @@ class NoPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """One trained vector per position, up to `max_length`."""
+    """One trained vector per position, up to `max_length` (Gehring et al., 2017)."""
 
     def __init__(self, width: int, max_length: int) -> None:
         super().__init__()

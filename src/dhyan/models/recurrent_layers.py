@@ -25,8 +25,8 @@ class Recurrence(nn.Module):
         self, cell: Cell, inputs: int, width: int, layers: int, *, dropout: float = 0.0
     ) -> None:
         super().__init__()
-        between = dropout if layers > 1 else 0.0
-        self.rnn = CELLS[cell](inputs, width, layers, batch_first=True, dropout=between)
+        dropout = dropout if layers > 1 else 0.0  # between layers
+        self.rnn = CELLS[cell](inputs, width, layers, batch_first=True, dropout=dropout)
         self.state_shape = (STATE_PARTS[cell], layers, width)
 
     def forward(
@@ -41,7 +41,10 @@ StateShape = tuple[int, int, int]
 
 
 class LearnedBridge(nn.Module):
-    """The first decoder state is tanh(W summary): fits any encoder to any decoder."""
+    """The first decoder state is tanh(W summary) (Bahdanau et al., 2015, appendix A.2.2).
+
+    It fits any encoder to any decoder.
+    """
 
     def __init__(self, summary: StateShape, state: StateShape) -> None:
         super().__init__()

@@ -14,8 +14,9 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 class WeightEMA:
     """The average of each weight by name: decay · average + (1 − decay) · weight after every step.
 
-    In the first steps the decay is (1 + step) / (10 + step) if that is less, the rule of
-    TensorFlow's ExponentialMovingAverage, so that the random first weights soon have no influence.
+    Averages of weights: Polyak and Juditsky (1992). In the first steps the decay is
+    (1 + step) / (10 + step) if that is less, the rule of TensorFlow's ExponentialMovingAverage, so
+    that the random first weights soon have no influence.
     """
 
     decay: float

@@ -25,7 +25,7 @@ MAX_SLOTS = 1024
 MEMORY_SHARE = 0.3  # of the device, for the caches of all slots
 STEPS_PER_CHECK = 4  # between two checks which sentences have finished
 SENTENCES_PER_LOAD = 512  # encoded at once: while one group is encoded, the next is laid out
-SLOTS_KEPT = 3  # sets of slots kept for the next call
+MAX_SLOT_SETS = 3  # cached for the next call
 MIN_CAPACITY = 64  # tokens of a slot
 
 
@@ -167,7 +167,7 @@ class Engine:
         key = (size, width, capacity)
         slots = self.slots.pop(key, None)
         if slots is None:
-            while len(self.slots) >= SLOTS_KEPT:
+            while len(self.slots) >= MAX_SLOT_SETS:
                 self.slots.pop(next(iter(self.slots)))
             slots = self._new_slots(size, width, capacity)
         self.slots[key] = slots
@@ -196,7 +196,7 @@ class Engine:
         per_token = 2 * len(stack.layers) * stack.kv_heads * stack.head_width
         per_token *= self.transformer.dtype.itemsize
         memory = torch.cuda.get_device_properties(self.device).total_memory
-        most = int(MEMORY_SHARE * memory / SLOTS_KEPT / (per_token * capacity * (width + 1)))
+        most = int(MEMORY_SHARE * memory / MAX_SLOT_SETS / (per_token * capacity * (width + 1)))
         return power_of_two(max(most, 1) + 1) // 2
 
 
