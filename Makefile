@@ -5,6 +5,8 @@ BIN := .venv/bin
 
 # Small tensors crawl with more than one thread.
 test check test-all figures: export OMP_NUM_THREADS ?= 1
+# Hundreds of processes import the same modules: their bytecode is kept.
+test check test-all: export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo studio browser tracer test lint check test-all format figures notebooks pictures docs clean
 

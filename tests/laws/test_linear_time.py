@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import geometric_mean
 
+import jaxtyping
 import pytest
 import torch
 
@@ -187,7 +188,7 @@ def part_of(name, size):
 
 
 def trace_events(call, text):
-    """How many calls, lines and returns of Python a call takes."""
+    """How many calls, lines and returns of Python a call takes; those of shape checks not counted."""
     count = 0
 
     def trace(frame, event, argument):
@@ -196,11 +197,15 @@ def trace_events(call, text):
         return trace
 
     before = sys.gettrace()
+    jaxtyping.config.update("jaxtyping_disable", True)
+    gc.disable()  # finalizers of other objects are traced too
     sys.settrace(trace)
     try:
         call(text)
     finally:
         sys.settrace(before)
+        gc.enable()
+        jaxtyping.config.update("jaxtyping_disable", False)
     return count
 
 
