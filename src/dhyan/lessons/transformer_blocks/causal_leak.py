@@ -22,7 +22,7 @@ SENTENCE, SOURCE, CHANGE = "हम दोस्त हैं", "we are friends",
 
 
 @dataclass(frozen=True)
-class CausalLeak(LessonResult, title="causal_leak.title"):
+class CausalLeak(LessonResult):
     """Change of the output at every position when one word is changed: max |Δ|.
 
     The positions are `<s>` and the words; those before `position` are the past.
@@ -45,26 +45,20 @@ class CausalLeak(LessonResult, title="causal_leak.title"):
             changed_word if at == self.position else word for at, word in enumerate(self.words)
         ]
         rows = (self.masked_attention, self.masked_decoder, self.open_attention, self.open_decoder)
-        masked, free = text("causal_leak.with_mask"), text("causal_leak.without_mask")
-        attention = text("causal_leak.self_attention")
-        decoder = text("causal_leak.whole_decoder")
+        masked, free = text("with_mask"), text("without_mask")
+        attention = text("self_attention")
+        decoder = text("whole_decoder")
         tight, leaks = self.masked_past == 0, self.open_past > 0
-        yield text.paragraph("causal_leak.setup")
+        yield text.paragraph("setup")
         yield table(
-            text("causal_leak.largest_change"),
+            text("largest_change"),
             torch.stack(rows),
             [f"{which}, {how}" for how in (masked, free) for which in (attention, decoder)],
             labels,
             digits=4,
         )
-        yield Paragraph(
-            text("causal_leak.no_leak") if tight else text("causal_leak.leak_with_mask")
-        )
-        yield Paragraph(
-            text("causal_leak.leak_without_mask")
-            if leaks
-            else text("causal_leak.no_leak_without_mask")
-        )
+        yield Paragraph(text("no_leak") if tight else text("leak_with_mask"))
+        yield Paragraph(text("leak_without_mask") if leaks else text("no_leak_without_mask"))
 
 
 @lesson

@@ -19,7 +19,7 @@ EXACT = 1e-9
 
 
 @dataclass(frozen=True)
-class CausalMask(LessonResult, title="causal_mask.title"):
+class CausalMask(LessonResult):
     """Attention weights unmasked, zeroed after the softmax, and masked before it."""
 
     words: tuple[str, ...]
@@ -33,33 +33,28 @@ class CausalMask(LessonResult, title="causal_mask.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """Weights without a mask, zeroed after the softmax, masked before it."""
-        names, total = self.words, text("causal_mask.column_sum")
+        names, total = self.words, text("column_sum")
         short = int((self.zeroed_sums < 1 - EXACT).sum())
-        yield text.paragraph("causal_mask.definition")
+        yield text.paragraph("definition")
         yield from self._scores(text)
-        yield heatmap(text("causal_mask.unmasked_weights"), self.weights, names, names)
+        yield heatmap(text("unmasked_weights"), self.weights, names, names)
         yield Paragraph(
-            text(
-                "causal_mask.zeroed_rows",
-                short=short,
-                names_count=len(names),
-                single_short=short == 1,
-            )
+            text("zeroed_rows", short=short, names_count=len(names), single_short=short == 1)
             if short
-            else text("causal_mask.zeroed_rows_unchanged")
+            else text("zeroed_rows_unchanged")
         )
-        yield heatmap(text("causal_mask.zeroed_weights"), self.zeroed, names, names)
+        yield heatmap(text("zeroed_weights"), self.zeroed, names, names)
         yield heatmap("", self.zeroed_sums[:, None], (), (total,))
-        yield text.paragraph("causal_mask.masked_scores")
-        yield table(text("causal_mask.scores"), self.hidden, names, names, operator="→")
-        yield heatmap(text("causal_mask.masked_weights"), self.masked, names, names)
+        yield text.paragraph("masked_scores")
+        yield table(text("scores"), self.hidden, names, names, operator="→")
+        yield heatmap(text("masked_weights"), self.masked, names, names)
         yield heatmap("", self.masked_sums[:, None], (), (total,))
 
     def _scores(self, text: Text) -> Iterator[Block]:
         """The scores without a mask, if all are numbers: a weight of 0 has a score of −∞."""
         if not self.scores.isfinite().all():
             return
-        yield table(text("causal_mask.scores"), self.scores, self.words, self.words, operator="→")
+        yield table(text("scores"), self.scores, self.words, self.words, operator="→")
 
 
 @lesson

@@ -107,7 +107,7 @@ NO_WORD = -1
 
 
 @dataclass(frozen=True)
-class EncoderHeads(LessonResult, title="multi_head.title_trained"):
+class EncoderHeads(LessonResult, title="title_trained"):
     """Attention weights of every head of every layer for one sentence, and their statistics.
 
     The statistics are means over `sentences`, of the primer if they are several; `uniform` has
@@ -132,7 +132,7 @@ class EncoderHeads(LessonResult, title="multi_head.title_trained"):
         layers, count = self.weights.shape[:2]
         yield Paragraph(
             text(
-                "multi_head.setup_trained",
+                "setup_trained",
                 sentence=" ".join(self.words[:-1]),
                 sentence_without_stop=" ".join(self.words[:-1]).rstrip("."),
                 layers=layers,
@@ -168,30 +168,28 @@ class EncoderHeads(LessonResult, title="multi_head.title_trained"):
     def _over(self, text: Text) -> str:
         if self.sentences == 1:
             return ""
-        return text("multi_head.measured_sentences")
+        return text("measured_sentences")
 
     def _measures(self, text: Text) -> Iterator[Block]:
         """Entropy and distance of each head, and its weight on the previous word and on the head."""
         layers, count = self.weights.shape[:2]
         rows = [_name(at, head, text) for at in range(layers) for head in range(count)]
-        rows.append(text("multi_head.uniform_attention"))
-        columns = [text("multi_head.entropy_bits"), text("multi_head.mean_distance")]
+        rows.append(text("uniform_attention"))
+        columns = [text("entropy_bits"), text("mean_distance")]
         spread = [self.entropy, self.distance]
-        names, shares = [text("multi_head.column_previous_word")], [self.previous]
+        names, shares = [text("column_previous_word")], [self.previous]
         if self.dependency is not None:
-            names.append(text("multi_head.column_syntactic_head"))
+            names.append(text("column_syntactic_head"))
             shares.append(self.dependency)
-        title = text("multi_head.share_of_weight")
+        title = text("share_of_weight")
         yield table("", _columns(spread, self.uniform[:2]), rows, columns)
         yield heatmap(title, _columns(shares, self.uniform[2:]), rows, names)
 
     def _verdict(self, text: Text) -> str:
         """Which heads stand out, if any do."""
-        sentences = [
-            _most(self.previous, self.uniform[2], text, text("multi_head.most_previous_word"))
-        ]
+        sentences = [_most(self.previous, self.uniform[2], text, text("most_previous_word"))]
         if self.dependency is not None:
-            name = text("multi_head.most_syntactic_head")
+            name = text("most_syntactic_head")
             sentences.append(_most(self.dependency, self.uniform[3], text, name))
         return " ".join(sentences)
 
@@ -279,7 +277,7 @@ def _columns(measures: Sequence[Tensor], uniform: Sequence[float]) -> list[list[
 
 
 def _name(layer: int, head: int, text: Text) -> str:
-    return text("multi_head.layer_head", layer_number=layer + 1, head_number=head + 1)
+    return text("layer_head", layer_number=layer + 1, head_number=head + 1)
 
 
 def _most(shares: Tensor, uniform: float, text: Text, what: str) -> str:
@@ -288,7 +286,7 @@ def _most(shares: Tensor, uniform: float, text: Text, what: str) -> str:
     most, who = float(shares.max()), _name(layer, head, text)
     if more := int((shares > uniform).sum()):
         return text(
-            "multi_head.head_with_most_weight",
+            "head_with_most_weight",
             what=what,
             who=who,
             most=most,
@@ -296,7 +294,7 @@ def _most(shares: Tensor, uniform: float, text: Text, what: str) -> str:
             more=more,
             heads_in_all=shares.numel(),
         )
-    return text("multi_head.no_head_above_uniform", what=what, most=most, even=uniform)
+    return text("no_head_above_uniform", what=what, most=most, even=uniform)
 
 
 SENTENCE = EXAMPLES[0].sentence
@@ -327,16 +325,14 @@ class MultiHead(LessonResult):
     def title(self, text: Text) -> str:
         """The title, with its numbers."""
         count, _, narrow = self.queries.shape
-        return text("multi_head.title", count=count, narrow=narrow)
+        return text("title", count=count, narrow=narrow)
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The two readings, if there are two; then every head."""
         count, _, narrow = self.queries.shape
         if self.example:
             yield from self._readings(self.example, text)
-        yield text.paragraph(
-            "multi_head.definition", count=count, narrow=narrow, total_width=count * narrow
-        )
+        yield text.paragraph("definition", count=count, narrow=narrow, total_width=count * narrow)
         for number, weight in enumerate(self.weights, 1):
             yield heatmap(_head(number, text), weight, self.words, self.words)
 
@@ -344,23 +340,21 @@ class MultiHead(LessonResult):
         """The query word's row in the single head and in each head, and the verdict."""
         first, second = example.readings
         query = example.query_position
-        single = text("multi_head.single_wide_head")
+        single = text("single_wide_head")
         names = (single, *(_head(number, text) for number in range(1, len(self.weights) + 1)))
         rows = torch.stack([self.single_head_weights[query], *self.weights[:, query]])
         outputs = torch.stack([self.single_head_outputs[query], self.outputs[query]])
-        both = text("multi_head.concatenated_heads")
+        both = text("concatenated_heads")
         word = self.words[query]
         yield text.paragraph(
-            "multi_head.two_readings",
-            first=text(f"multi_head.reading_{first.key}"),
-            second=text(f"multi_head.reading_{second.key}"),
+            "two_readings", first=text(f"reading_{first.key}"), second=text(f"reading_{second.key}")
         )
-        yield heatmap(text("multi_head.weights_of_word", word=word), rows, names, self.words)
+        yield heatmap(text("weights_of_word", word=word), rows, names, self.words)
         yield table(
-            text("multi_head.output_of_word", word=word),
+            text("output_of_word", word=word),
             outputs,
             (single, both),
-            [text(f"multi_head.output_{key}") if key else "" for key in example.output_keys],
+            [text(f"output_{key}") if key else "" for key in example.output_keys],
         )
         yield Paragraph(self._verdict(example, text))
 
@@ -371,14 +365,14 @@ class MultiHead(LessonResult):
         )
         word, first, second = (self.words[position] for position in (query, first_key, second_key))
         if first_key == second_key:
-            return text("multi_head.same_weights", word=word, first=first)
+            return text("same_weights", word=word, first=first)
         single_head_weights = self.single_head_weights[query, [first_key, second_key]].tolist()
         own_head_weights = [
             float(self.weights[0, query, first_key]),
             float(self.weights[1, query, second_key]),
         ]
         verdict = text(
-            "multi_head.single_head_weights",
+            "single_head_weights",
             first=first,
             first_single=single_head_weights[0],
             second=second,
@@ -386,14 +380,10 @@ class MultiHead(LessonResult):
         )
         if sum(own_head_weights) > 1:
             return verdict + text(
-                "multi_head.two_heads_keep_both",
-                first_own=own_head_weights[0],
-                second_own=own_head_weights[1],
+                "two_heads_keep_both", first_own=own_head_weights[0], second_own=own_head_weights[1]
             )
         return verdict + text(
-            "multi_head.two_heads_gain_nothing",
-            first_own=own_head_weights[0],
-            second_own=own_head_weights[1],
+            "two_heads_gain_nothing", first_own=own_head_weights[0], second_own=own_head_weights[1]
         )
 
 
@@ -567,4 +557,4 @@ def _joined(parts: Float64[Tensor, "H T E"]) -> Float64[Tensor, "T W"]:
 
 
 def _head(number: int, text: Text) -> str:
-    return text("multi_head.head", number=number)
+    return text("head", number=number)

@@ -76,7 +76,7 @@ class PassPair:
 
 
 @dataclass(frozen=True)
-class ParallelTraining(LessonResult, title="parallel_training.title"):
+class ParallelTraining(LessonResult):
     """A sentence in both passes, and longer ones timed."""
 
     words: tuple[str, ...]
@@ -95,40 +95,40 @@ class ParallelTraining(LessonResult, title="parallel_training.title"):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """Losses, then decoder runs and times."""
-        turn, once = text("parallel_training.sequential"), text("parallel_training.parallel")
+        turn, once = text("sequential"), text("parallel")
         methods = (turn, once)
         lengths = [str(pair.length) for pair in self.timed]
-        named = [text("parallel_training.word_count", count=length) for length in lengths]
+        named = [text("word_count", count=length) for length in lengths]
         worst = max(pair.gradient_difference for pair in (self.own, *self.timed))
         last = self.timed[-1]
-        yield text.paragraph("parallel_training.definition")
+        yield text.paragraph("definition")
         yield table(
-            text("parallel_training.loss_per_word"),
+            text("loss_per_word"),
             torch.stack([self.own.sequential.losses, self.own.parallel.losses]),
             methods,
             self.words,
             digits=4,
         )
         yield Paragraph(
-            text("parallel_training.same_gradients", worst=worst)
+            text("same_gradients", worst=worst)
             if self.same
-            else text("parallel_training.different_gradients", worst=worst)
+            else text("different_gradients", worst=worst)
         )
         yield table(
-            text("parallel_training.decoder_passes"),
+            text("decoder_passes"),
             [[float(pair.sequential.runs), float(pair.parallel.runs)] for pair in self.timed],
             named,
             methods,
         )
         yield table(
-            text("parallel_training.milliseconds"),
+            text("milliseconds"),
             [[1000 * pair.sequential.seconds, 1000 * pair.parallel.seconds] for pair in self.timed],
             named,
             methods,
             digits=1,
         )
         yield LineChart(
-            text("parallel_training.time_per_sentence"),
+            text("time_per_sentence"),
             tuple(
                 Curve(name, [1000 * seconds for seconds in durations])
                 for name, durations in (
@@ -137,11 +137,11 @@ class ParallelTraining(LessonResult, title="parallel_training.title"):
                 )
             ),
             tuple(lengths),
-            text("parallel_training.axis_words"),
-            text("parallel_training.milliseconds"),
+            text("axis_words"),
+            text("milliseconds"),
         )
         yield text.paragraph(
-            "parallel_training.speedup",
+            "speedup",
             length=last.length,
             runs=last.sequential.runs,
             at_once_runs=last.parallel.runs,

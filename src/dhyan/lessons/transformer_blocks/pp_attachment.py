@@ -174,7 +174,7 @@ CEILING = 0.995
 
 
 @dataclass(frozen=True)
-class PPAttachment(LessonResult, title="pp_attachment.title"):
+class PPAttachment(LessonResult):
     """The runs by steps, heads and seed, and the number of sentences of each test.
 
     Runs of one seed and length have the same initial weights and batches, so they are compared in
@@ -222,7 +222,7 @@ class PPAttachment(LessonResult, title="pp_attachment.title"):
         yield from parts
 
     def _describe_test(self, text: Text) -> str:
-        return text("pp_attachment.setup")
+        return text("setup")
 
     def _tables(self, steps: int, text: Text) -> Iterator[Block]:
         """Every run whose seed is complete, and the mean by number of heads."""
@@ -235,18 +235,18 @@ class PPAttachment(LessonResult, title="pp_attachment.title"):
             for some in groups
             for shares in [_all(some, "new_persons")]
         ]
-        title = text("pp_attachment.accuracy_after_steps", steps=steps)
+        title = text("accuracy_after_steps", steps=steps)
         each = heatmap(
-            title + text("pp_attachment.by_seed"),
+            title + text("by_seed"),
             [[some[seed].new_persons for seed in seeds] for some in groups],
             rows,
             [str(seed) for seed in seeds],
         )
         columns = (
-            text("pp_attachment.column_mean"),
-            text("pp_attachment.column_lowest"),
-            text("pp_attachment.column_highest"),
-            text("pp_attachment.column_known_persons"),
+            text("column_mean"),
+            text("column_lowest"),
+            text("column_highest"),
+            text("column_known_persons"),
         )
         again, names = ("", ()) if len(seeds) > 1 else (title, rows)
         if len(seeds) > 1:
@@ -258,13 +258,13 @@ class PPAttachment(LessonResult, title="pp_attachment.title"):
         """Whether several heads are significantly better than the fewest."""
         least, *more = self.heads(steps)
         if not more:
-            return text("pp_attachment.single_head_count")
+            return text("single_head_count")
         lead, bleu = (self.lead(steps, more, measure) for measure in ("new_persons", "bleu"))
         if not lead:
-            return text("pp_attachment.no_complete_seed")
+            return text("no_complete_seed")
         head_counts, above = ", ".join(map(str, more)), sum(difference > 0 for difference in lead)
         claim = text(
-            "pp_attachment.mean_difference",
+            "mean_difference",
             head_counts=head_counts,
             difference=_signed(lead),
             least=least,
@@ -276,13 +276,10 @@ class PPAttachment(LessonResult, title="pp_attachment.title"):
         p_value, best = sign_flip_p_value(lead), 2 / 2 ** len(lead)
         if best > SURE:
             return claim + text(
-                "pp_attachment.too_few_seeds",
-                seeds=len(lead),
-                single_seed=len(lead) == 1,
-                best=best,
+                "too_few_seeds", seeds=len(lead), single_seed=len(lead) == 1, best=best
             )
         return claim + text(
-            "pp_attachment.sign_test",
+            "sign_test",
             p_value=p_value,
             sign_patterns=2 ** len(lead),
             verdict=self._verdict(steps, p_value, lead, text),
@@ -292,37 +289,35 @@ class PPAttachment(LessonResult, title="pp_attachment.title"):
     def _verdict(self, steps: int, p_value: float, lead: Sequence[float], text: Text) -> str:
         least = self.heads(steps)[0]
         if p_value > SURE:
-            return text("pp_attachment.not_significant")
+            return text("not_significant")
         if fmean(lead) > 0:
-            return text("pp_attachment.several_heads_better", least=least, p_value=p_value)
-        return text("pp_attachment.several_heads_worse", least=least, p_value=p_value)
+            return text("several_heads_better", least=least, p_value=p_value)
+        return text("several_heads_worse", least=least, p_value=p_value)
 
     def _each(self, steps: int, text: Text) -> str:
         """The lead of every number of heads separately."""
         least, *more = self.heads(steps)
         leads = {head_count: self.lead(steps, [head_count], "new_persons") for head_count in more}
         differences = "; ".join(
-            text("pp_attachment.heads_prefix", count=head_count)
+            text("heads_prefix", count=head_count)
             + f"{_signed(lead)} (p = {sign_flip_p_value(lead):.3f})"
             for head_count, lead in leads.items()
         )
-        comparison = text("pp_attachment.each_head_count", least=least, differences=differences)
+        comparison = text("each_head_count", least=least, differences=differences)
         alike = [
             str(head_count) for head_count, lead in leads.items() if sign_flip_p_value(lead) > SURE
         ]
         if not alike:
             return comparison
         return comparison + text(
-            "pp_attachment.not_significant_alone",
-            alike=text("pp_attachment.conjunction").join(alike),
-            least=least,
+            "not_significant_alone", alike=text("conjunction").join(alike), least=least
         )
 
     def _lines(self, text: Text) -> Block:
         counts = sorted({run.heads for run in self.runs})
         curves = [
             Curve(
-                text("pp_attachment.step_count", steps=steps),
+                text("step_count", steps=steps),
                 [
                     fmean(_all(some, "new_persons"))
                     if (some := self.of(steps, head_count))
@@ -333,11 +328,11 @@ class PPAttachment(LessonResult, title="pp_attachment.title"):
             for steps in self.lengths
         ]
         return LineChart(
-            text("pp_attachment.mean_accuracy"),
+            text("mean_accuracy"),
             tuple(curves),
             tuple(map(str, counts)),
-            text("pp_attachment.axis_heads"),
-            text("pp_attachment.axis_accuracy"),
+            text("axis_heads"),
+            text("axis_accuracy"),
         )
 
     def _ceiling(self, text: Text) -> str:
@@ -347,10 +342,10 @@ class PPAttachment(LessonResult, title="pp_attachment.title"):
             for name in ("held_out", "new_persons")
         )
         total = len(self.runs)
-        remark = text("pp_attachment.known_persons", held_out_2=held_out, total=total, new=new)
+        remark = text("known_persons", held_out_2=held_out, total=total, new=new)
         if max(held_out, new):
-            remark += text("pp_attachment.ceiling")
-        return remark + text("pp_attachment.bleu_signature")
+            remark += text("ceiling")
+        return remark + text("bleu_signature")
 
 
 @lesson
@@ -398,7 +393,7 @@ def _folders(models: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def _heads(count: int, text: Text) -> str:
-    return text("pp_attachment.head_count", count=count, single_count=count == 1)
+    return text("head_count", count=count, single_count=count == 1)
 
 
 def _signed(differences: Sequence[float], digits: int = 3) -> str:

@@ -40,7 +40,7 @@ class TrainingResult:
 
 
 @dataclass(frozen=True)
-class TrainingWithoutMask(LessonResult, title="training_without_mask.title"):
+class TrainingWithoutMask(LessonResult):
     """Two models that differ only in the mask."""
 
     task: str
@@ -59,60 +59,52 @@ class TrainingWithoutMask(LessonResult, title="training_without_mask.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """The losses, free-running accuracy, and one sentence."""
         masked, free = (
-            text("training_without_mask.with_mask"),
-            text("training_without_mask.without_mask"),
+            text("with_mask"),
+            text("without_mask"),
         )
         both = ((masked, self.masked), (free, self.unmasked))
         losses = [[result.loss, result.unseen_loss] for _, result in both]
         alone = [[result.bleu, 100 * result.right] for _, result in both]
-        yield text.paragraph("training_without_mask.setup")
+        yield text.paragraph("setup")
         yield table(
-            text("training_without_mask.loss_title"),
+            text("loss_title"),
             losses,
             (masked, free),
             (
-                text("training_without_mask.column_training"),
-                text("training_without_mask.column_unseen"),
+                text("column_training"),
+                text("column_unseen"),
             ),
             digits=3,
         )
         yield table(
-            text("training_without_mask.decoding_title"),
+            text("decoding_title"),
             alone,
             (masked, free),
-            ("BLEU", text("training_without_mask.column_accuracy")),
+            ("BLEU", text("column_accuracy")),
             digits=1,
         )
         yield LineChart(
-            text("training_without_mask.training_loss"),
+            text("training_loss"),
             tuple(Curve(name, result.losses) for name, result in both),
             tuple(str(step) for step in self.masked.steps),
-            text("training_without_mask.axis_steps"),
-            text("training_without_mask.axis_nats_per_word"),
+            text("axis_steps"),
+            text("axis_nats_per_word"),
         )
         yield Paragraph(self._verdict(text))
         yield Paragraph(
             f"{self.sentence} → {self.expected}; "
             + "; ".join(f"{name}: {result.translation or '∅'}" for name, result in both)
-            + text("training_without_mask.full_stop")
+            + text("full_stop")
         )
 
     def _verdict(self, text: Text) -> str:
         loss, alone = self.unmasked.unseen_loss, self.unmasked.right
         if self.cheated:
-            silence = text("training_without_mask.empty_outputs", silent=self.unmasked.silent)
-            return text(
-                "training_without_mask.leak_shown",
-                loss=loss,
-                alone=alone,
-                right=self.masked.right,
-            ) + (silence if self.unmasked.silent > LITTLE else "")
-        return text(
-            "training_without_mask.leak_not_shown",
-            loss=loss,
-            alone=alone,
-            right=self.masked.right,
-        )
+            silence = text("empty_outputs", silent=self.unmasked.silent)
+            return text("leak_shown", loss=loss, alone=alone, right=self.masked.right) + (
+                silence if self.unmasked.silent > LITTLE else ""
+            )
+        return text("leak_not_shown", loss=loss, alone=alone, right=self.masked.right)
 
 
 @lesson
