@@ -110,8 +110,8 @@ def test_the_next_word_depends_on_the_prefix_and_the_source(sentence):
 def test_the_page_counts_the_errors_of_an_untrained_model():
     result = cross_attention(steps=1)
     assert result.next_words.right < len(result.next_words.questions)
-    assert "more steps may find" in result.text()
-    assert "और चरणों" in result.text("hi")
+    assert "more steps may improve" in result.text()
+    assert "अधिक चरणों" in result.text("hi")
 
 
 def test_handwritten_vectors_are_described_as_such():

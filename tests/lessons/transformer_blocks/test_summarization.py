@@ -41,10 +41,10 @@ def test_with_more_room_the_single_head_keeps_all_in_english_only():
     result = summarization()
     assert set(result.extended_choice) == {1, 3, 4, 5, 6}
     assert result.kept_shares[:, 1].tolist() == [1, 1]
-    assert "does not say which is for whom" in flat_text(result)
+    assert "without telling which perspective" in flat_text(result)
     assert len(result.hindi.extended_choice) == 6
     assert result.hindi.kept_shares[:, 1].tolist() == pytest.approx([2 / 3, 1])
-    assert "कौन-सा किसके लिए" not in flat_text(result, "hi")
+    assert "किस दृष्टिकोण का" not in flat_text(result, "hi")
 
 
 @pytest.mark.parametrize("result", both(), ids=["en", "hi"])
@@ -85,7 +85,7 @@ def test_equal_perspectives_need_only_a_single_head():
     result = summarization(CATS, perspectives={"a": "dog", "b": "the dog"}, keep=2)
     assert result.chosen == ((1, 3),) * 3
     assert torch.equal(result.kept_shares, torch.ones(2, 2, dtype=torch.float64))
-    assert "keeps 2 of 2 of “a”, 2 of 2 of “b”. Nothing here is trained" in flat_text(result)
+    assert "selects 2 of 2 of “a”, 2 of 2 of “b”. Nothing here is trained" in flat_text(result)
 
 
 def test_each_head_weights_its_own_choice_more_than_the_single_head():
@@ -100,8 +100,8 @@ def test_each_head_weights_its_own_choice_more_than_the_single_head():
 @pytest.mark.parametrize(
     ("lang", "trained", "claimed"),
     [
-        ("en", "Nothing here is trained", "is not claimed"),
-        ("hi", "कुछ भी प्रशिक्षित नहीं है", "कोई दावा नहीं है"),
+        ("en", "Nothing here is trained", "It is not claimed"),
+        ("hi", "कुछ भी प्रशिक्षित नहीं है", "यह दावा नहीं किया जाता"),
     ],
 )
 def test_the_page_states_what_is_not_claimed(lang, trained, claimed):

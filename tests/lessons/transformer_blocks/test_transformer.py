@@ -165,23 +165,23 @@ def test_an_ablated_trace_lacks_the_part(without):
     match without:
         case "positions":
             assert (trace.encoder.positions == 0).all()
-            assert "none are added" in flat_text(result)
-            assert "states change places with the words" in flat_text(result)
+            assert "No positional encodings are added" in flat_text(result)
+            assert "only permutes the encoder states" in flat_text(result)
         case "residuals":
             for step in steps:
                 alone = layer_norm(step.output, step.output.shape[-1:])
                 assert torch.allclose(step.after, alone)
-            assert "takes the vector's place" in flat_text(result)
-            assert "words run together" in flat_text(result)
+            assert "replaces its input" in flat_text(result)
+            assert "the states become more alike" in flat_text(result)
         case "normalisation":
             assert all(torch.equal(step.after, step.before + step.output) for step in steps)
-            assert "Normalisation: " not in flat_text(result)
-            assert "Without normalisation the longest vector is 9.9 long, with it 2.8" in flat_text(
+            assert "Layer normalisation: " not in flat_text(result)
+            assert "Without layer normalisation the largest norm is 9.9, with it 2.8" in flat_text(
                 result
             )
         case _:
             assert all(step.part != "feed_forward" for step in steps)
-            assert "There is no feed-forward." in flat_text(result)
+            assert "There is no feed-forward layer." in flat_text(result)
     assert f"without {without.replace('_', '-')}" in flat_text(result)
     assert "के बिना" in result.render("hi").title
 
@@ -199,8 +199,8 @@ def test_the_formula_counts_what_is_built(norm):
 def test_the_largest_part_is_named_with_its_share():
     result = transformer()
     assert max(result.base.values()) < sum(result.base.values()) / 2
-    assert "the largest part of its parameters: feed-forward, 40%." in flat_text(result)
-    assert "सबसे बड़ा भाग: फ़ीड-फ़ॉरवर्ड, प्राचलों का 40%।" in flat_text(result, "hi")
+    assert "Most of its parameters: feed-forward, 40%." in flat_text(result)
+    assert "सबसे अधिक प्राचल: फ़ीड-फ़ॉरवर्ड, 40%।" in flat_text(result, "hi")
 
 
 def test_the_formula_counts_the_papers_base():
@@ -224,14 +224,14 @@ def test_the_default_model_has_2167_parameters():
 def test_a_large_model_is_drawn_in_part():
     result = transformer("I like eating pizza", width=24, heads=4, layers=2)
     text = flat_text(result)
-    for words in ("first 8 numbers", "Of the heads the first 2", "those of the first layer"):
+    for words in ("first 8 numbers", "first 2 heads", "show the first layer"):
         assert words in text
     widest = max(len(part.values[0]) for part in result.render().blocks if hasattr(part, "values"))
     assert widest <= len(result.vocabulary)
 
 
 def test_a_sentence_that_reads_the_same_backwards_cannot_show_its_order():
-    assert "reads the same backwards" in flat_text(transformer("so", target="तो"))
+    assert "is a palindrome" in flat_text(transformer("so", target="तो"))
 
 
 def test_another_seed_gives_other_weights_and_leaves_the_random_state():
@@ -316,7 +316,7 @@ def test_an_encoder_without_attention_has_only_feed_forward_layers():
 @pytest.mark.parametrize("lang", ["en", "hi"])
 def test_the_page_and_figure_are_in_both_languages(lang):
     result = transformer()
-    assert {"en": "blind to order", "hi": "क्रम नहीं दिखता"}[lang] in flat_text(result, lang)
+    assert {"en": "ignores the order", "hi": "क्रम पर ध्यान नहीं देता"}[lang] in flat_text(result, lang)
     assert result.figure(lang=lang, dark=True).get_size_inches()[0] < 9
 
 

@@ -67,17 +67,17 @@ class NextWords:
     def blocks(self, text: Text) -> Iterator[Block]:
         """The table and the verdict."""
         contrasts = sum(question.other for question in self.questions)
-        first = text("cross_attention.next_word_row_source")
+        first = text("cross_attention.next_word_probabilities")
         if self.right < len(self.questions):
             last = text(
-                "cross_attention.finds_more_steps_find",
+                "cross_attention.some_predicted",
                 right=self.right,
                 question_count=len(self.questions),
             )
         elif contrasts:
-            last = text("cross_attention.source_but_more_said")
+            last = text("cross_attention.depends_on_source_and_prefix")
         else:
-            last = text("cross_attention.source_but_more_said_another")
+            last = text("cross_attention.depends_on_prefix")
         names = [question.name for question in self.questions]
         yield Paragraph(first)
         yield heatmap("", self.probabilities, names, self.words)
@@ -208,25 +208,23 @@ class CrossAttention(LessonResult, title="cross_attention.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """Both tables side by side, then the next word."""
         source, target = self.source, self.target
-        yield text.paragraph("cross_attention.queries_come_output_sentence")
+        yield text.paragraph("cross_attention.definition")
         yield from self._origin(text)
-        yield table(text("cross_attention.input_x"), self.source_vectors, source)
-        yield table(text("cross_attention.output_y"), self.target_vectors, target)
-        yield text.paragraph(
-            "cross_attention.weights_softmax_q_k", query_width=self.queries.shape[1]
+        yield table(text("cross_attention.source_vectors"), self.source_vectors, source)
+        yield table(text("cross_attention.target_vectors"), self.target_vectors, target)
+        yield text.paragraph("cross_attention.weights", query_width=self.queries.shape[1])
+        yield heatmap(
+            text("cross_attention.self_attention"), self.self_weights, target, target, digits=3
         )
         yield heatmap(
-            text("cross_attention.self_y_asks_y"), self.self_weights, target, target, digits=3
-        )
-        yield heatmap(
-            text("cross_attention.cross_y_asks_x"), self.cross_weights, target, source, digits=3
+            text("cross_attention.cross_attention"), self.cross_weights, target, source, digits=3
         )
         yield from self.next_words.blocks(text)
 
     def _origin(self, text: Text) -> Iterator[Block]:
         if not self.by_hand:
             return
-        remark = text("cross_attention.vectors_below_written_hand")
+        remark = text("cross_attention.vectors_by_hand")
         yield Paragraph(remark)
 
 

@@ -95,7 +95,7 @@ class Summarization(LessonResult):
         if self.hindi is not None and text.lang == "hi":
             yield from self.hindi.blocks(text)
             return
-        single_head = text("summarization.head")
+        single_head = text("summarization.shared_head")
         room, more = len(self.chosen[-1]), len(self.extended_choice)
         names = (*self.names, single_head)
         numbers = [str(number) for number in range(1, len(self.sentences) + 1)]
@@ -103,18 +103,18 @@ class Summarization(LessonResult):
         yield Paragraph(" ".join(f"[{number}] {sentence}" for number, sentence in paragraph))
         yield Paragraph(f"{self._describe_queries(text)} {self._method(text)}")
         yield heatmap(text("summarization.weights"), self.weights.T, numbers, names, digits=3)
-        yield table(text("summarization.kept_summary"), self._marks(), numbers, names)
+        yield table(text("summarization.selected_sentences"), self._marks(), numbers, names)
         for name, own, summary in zip(names, self.chosen, self.summaries, strict=True):
             yield Paragraph(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
         yield heatmap(
-            text("summarization.own_choice"),
+            text("summarization.share_of_own_selection"),
             self._measures(),
             self.names,
             (
-                text("summarization.weight_own_head"),
-                text("summarization.weight_head"),
-                text("summarization.kept_room", room=room),
-                text("summarization.kept_room_2", more=more),
+                text("summarization.column_weight_own_head"),
+                text("summarization.column_weight_shared_head"),
+                text("summarization.column_selected", room=room),
+                text("summarization.column_selected_larger", more=more),
             ),
         )
         yield Paragraph(f"{self._describe_overlap(text)} {_unclaimed(text)}")
@@ -128,7 +128,7 @@ class Summarization(LessonResult):
 
     def _method(self, text: Text) -> str:
         width, most = len(self.vocabulary), max(map(len, self.chosen))
-        return text("summarization.sentences_queries_tf_idf", width=width, most=most)
+        return text("summarization.setup", width=width, most=most)
 
     def _marks(self) -> list[list[int]]:
         """1 where a head keeps a sentence."""
@@ -154,7 +154,7 @@ class Summarization(LessonResult):
         common = len(set.intersection(*(set(own) for own in self.chosen[:-1])))
         room, more, count = len(self.chosen[-1]), len(self.extended_choice), len(self.names)
         summary = text(
-            "summarization.sentences_summaries_common_room",
+            "summarization.overlap",
             count=count,
             common=common,
             room=room,
@@ -164,10 +164,10 @@ class Summarization(LessonResult):
         if bool((self.kept_shares[:, 0] == 1).all()):
             return summary
         summary += " " + text(
-            "summarization.room_many_others_choose", more=more, counts=self._counts(1, text)
+            "summarization.larger_summary", more=more, counts=self._counts(1, text)
         )
         if bool((self.kept_shares[:, 1] == 1).all()):
-            return summary + text("summarization.finds_them_but_list")
+            return summary + text("summarization.all_selected")
         return summary + text("summarization.full_stop")
 
     def _counts(self, room: int, text: Text) -> str:
@@ -175,7 +175,10 @@ class Summarization(LessonResult):
         rows = zip(self.names, self.chosen, self.kept_shares[:, room].tolist(), strict=False)
         return ", ".join(
             text(
-                "summarization.of_of", chosen=round(share * len(own)), own_count=len(own), name=name
+                "summarization.selected_of_own",
+                chosen=round(share * len(own)),
+                own_count=len(own),
+                name=name,
             )
             for name, own, share in rows
         )
@@ -306,4 +309,4 @@ def _best(scores: Sequence[float], keep: int) -> Chosen:
 
 
 def _unclaimed(text: Text) -> str:
-    return text("summarization.nothing_trained_queries_written")
+    return text("summarization.caveat")

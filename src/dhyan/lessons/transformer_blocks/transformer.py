@@ -160,21 +160,21 @@ class SublayerContributions(LessonResult, title="transformer.title"):
         everything = sum(self.parameters.values())
         yield Paragraph(f"{self.sentence} → {self.translation}")
         yield Paragraph(self._shapes(text))
-        yield text.paragraph("transformer.cell_length_sub_layer")
+        yield text.paragraph("transformer.update_norms")
         for title, words, parts, shares in self._sides(text):
             yield _shares(title, words, parts, shares, text)
         yield Paragraph(self._most(text))
         yield heatmap(
-            text("transformer.next_word_rival"),
+            text("transformer.next_word_and_runner_up"),
             torch.stack([self.probabilities, self.rival_probabilities], dim=1),
             [f"{before} → {word} | {rival}" for before, word, rival in pairs],
-            (text("transformer.word"), text("transformer.rival")),
+            (text("transformer.column_word"), text("transformer.column_runner_up")),
             digits=3,
         )
         yield table(
             text("transformer.parameters"),
             [*([self.parameters[part]] for part in PARTS), [everything]],
-            [*(names[part] for part in PARTS), text("transformer.in_all")],
+            [*(names[part] for part in PARTS), text("transformer.total")],
         )
         yield Paragraph(self._sure(text))
 
@@ -182,7 +182,7 @@ class SublayerContributions(LessonResult, title="transformer.title"):
         rows, target_length = len(self.source), len(self.prefix)
         narrow = self.width // self.heads
         return text(
-            "transformer.input_numbers_output_heads",
+            "transformer.dimensions",
             rows=rows,
             target_length=target_length,
             narrow=narrow,
@@ -208,7 +208,7 @@ class SublayerContributions(LessonResult, title="transformer.title"):
             high, low = float(means.max()), float(means.min())
             sentences.append(
                 text(
-                    "transformer.adds_most_average_least",
+                    "transformer.largest_update",
                     side=side,
                     most=most,
                     high=high,
@@ -221,7 +221,7 @@ class SublayerContributions(LessonResult, title="transformer.title"):
     def _sure(self, text: Text) -> str:
         first = int((self.probabilities > self.rival_probabilities).sum())
         return text(
-            "transformer.places_word_output_model",
+            "transformer.top_predictions",
             first=first,
             steps=len(self.probabilities),
             single_first=first == 1,
@@ -358,8 +358,8 @@ def _shares(
 
 def _named(part: str, layer: int, text: Text) -> str:
     names = {
-        "self_attention": text("transformer.self"),
-        "cross_attention": text("transformer.cross"),
+        "self_attention": text("transformer.sub_layer_self_attention"),
+        "cross_attention": text("transformer.sub_layer_cross_attention"),
         "feed_forward": text("transformer.feed_forward"),
     }
     return f"{names[part]} {layer}"
@@ -394,13 +394,13 @@ class Transformer(LessonResult):
 
     def title(self, text: Text) -> str:
         """The title, with the name of the part left out."""
-        title = text("transformer.transformer_part_part")
+        title = text("transformer.title_untrained")
         return f"{title} ({ablation_name(self.without, text)})" if self.without else title
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The encoder, the decoder, the ablations and the parameters."""
         width, pre = self.trace.encoder.embedding_sum.shape[1], self.norm == "pre"
-        first = text("transformer.numbers_word_heads_layers", width=width)
+        first = text("transformer.setup_untrained", width=width)
         undrawn = omitted_blocks(width, self.heads, self.layers, text)
         meaning, measures, verdict = self.ablations.blocks(text, self.without)
         yield Paragraph(f"{first} {undrawn}".strip())
@@ -422,8 +422,8 @@ class Transformer(LessonResult):
         return table(
             text("transformer.parameters"),
             values,
-            [*(names[part] for part in PARTS), text("transformer.in_all")],
-            (text("transformer.here"), text("transformer.paper_base")),
+            [*(names[part] for part in PARTS), text("transformer.total")],
+            (text("transformer.column_here"), text("transformer.column_paper_base")),
         )
 
     def _base(self, text: Text) -> str:
@@ -431,7 +431,7 @@ class Transformer(LessonResult):
         part = max(self.base, key=lambda part: self.base[part])
         most, share = names[part], self.base[part] / sum(self.base.values())
         return text(
-            "transformer.base_model_paper_numbers",
+            "transformer.paper_base_model",
             width=sizes.width,
             hidden=sizes.hidden,
             layers=sizes.layers,
@@ -441,7 +441,7 @@ class Transformer(LessonResult):
         )
 
     def _agreed(self, text: Text) -> str:
-        return text("transformer.whole_walk_written_out")
+        return text("transformer.difference_from_model")
 
 
 @lesson

@@ -208,10 +208,10 @@ def encoder_blocks(
     attention, feed_forward = side.step("self_attention"), side.step("feed_forward")
     assert attention is not None
     yield Paragraph(f"{_embedding(width, text)} {_positions(without, text)}")
-    yield _rows(text("transformer.words", width=width), side.embedded, names, after="+")
-    yield _rows(text("transformer.places"), side.positions, names)
-    yield text.paragraph("transformer.self_attention_word_mixes")
-    yield _rows(text("transformer.x_words_places"), side.embedding_sum, names)
+    yield _rows(text("transformer.scaled_embeddings", width=width), side.embedded, names, after="+")
+    yield _rows(text("transformer.positional_encodings"), side.positions, names)
+    yield text.paragraph("transformer.step_self_attention")
+    yield _rows(text("transformer.encoder_input"), side.embedding_sum, names)
     yield from _weights(attention, text)
     yield Paragraph(
         f"{_residual_text(without, text, pre_norm=pre_norm)} "
@@ -228,55 +228,57 @@ def decoder_blocks(
     self_attention, cross_attention = side.step("self_attention"), side.step("cross_attention")
     assert self_attention is not None
     assert cross_attention is not None
-    yield text.paragraph("transformer.decoder_begins_alike_been")
-    yield _rows(text("transformer.y_words_places"), side.embedding_sum, names)
+    yield text.paragraph("transformer.step_masked_self_attention")
+    yield _rows(text("transformer.decoder_input"), side.embedding_sum, names)
     yield from _weights(self_attention, text)
-    yield text.paragraph("transformer.cross_attention_output_asks")
+    yield text.paragraph("transformer.step_cross_attention")
     yield _rows(text("transformer.after_self_attention"), self_attention.after, names)
     yield from _weights(cross_attention, text)
-    yield text.paragraph("transformer.output_last_vector_place")
-    yield _rows(text("transformer.last_vectors"), side.states, names, after="→")
-    yield heatmap(text("transformer.next_word"), trace.probabilities, names, tuple(vocabulary))
+    yield text.paragraph("transformer.step_output")
+    yield _rows(text("transformer.final_vectors"), side.states, names, after="→")
+    yield heatmap(
+        text("transformer.next_word_probabilities"), trace.probabilities, names, tuple(vocabulary)
+    )
 
 
 def omitted_blocks(width: int, heads: int, layers: int, text: Text) -> str:
     """What is not drawn of a large model."""
     remarks = []
     if width > MOST_COLUMNS:
-        remarks.append(text("transformer.vector_first_numbers_drawn", most_columns=MOST_COLUMNS))
+        remarks.append(text("transformer.first_numbers_shown", most_columns=MOST_COLUMNS))
     if heads > MOST_HEADS:
-        remarks.append(text("transformer.heads_first_drawn", most_heads=MOST_HEADS))
+        remarks.append(text("transformer.first_heads_shown", most_heads=MOST_HEADS))
     if layers > 1:
-        remarks.append(text("transformer.stations_first_layer"))
+        remarks.append(text("transformer.first_layer_shown"))
     return " ".join(remarks)
 
 
 def _embedding(width: int, text: Text) -> str:
-    return text("transformer.embedding_word_row_table", width=width)
+    return text("transformer.step_embedding", width=width)
 
 
 def _positions(without: str, text: Text) -> str:
     if without == "positions":
-        return text("transformer.positions_none_added_nothing")
-    return text("transformer.positions_vector_place_added")
+        return text("transformer.no_positional_encodings")
+    return text("transformer.step_positional_encodings")
 
 
 def _residual_text(without: str, text: Text, *, pre_norm: bool) -> str:
     """The residual sum, and where the normalisation is."""
-    added = text("transformer.residual_found_added_vector")
+    added = text("transformer.step_residual")
     if without == "residuals":
-        added = text("transformer.without_residual_found_takes")
+        added = text("transformer.step_without_residual")
     if without == "normalisation":
         return added
-    first = text("transformer.part_reads"), text("transformer.result")
-    return f"{added} " + text("transformer.normalisation_brought_size", order=first[not pre_norm])
+    first = text("transformer.sub_layer_input"), text("transformer.sub_layer_result")
+    return f"{added} " + text("transformer.step_normalisation", order=first[not pre_norm])
 
 
 def _feed_forward_text(feed_forward: SublayerTrace | None, text: Text) -> str:
     if feed_forward is None or feed_forward.hidden is None:
-        return text("transformer.feed_forward_2")
+        return text("transformer.no_feed_forward")
     width, hidden = feed_forward.sublayer_input.shape[1], feed_forward.hidden.shape[1]
-    return text("transformer.feed_forward_word_worked", width=width, hidden=hidden)
+    return text("transformer.step_feed_forward", width=width, hidden=hidden)
 
 
 def _after(
@@ -333,16 +335,19 @@ class AblationMeasures:
 
     def blocks(self, text: Text, without: str) -> Iterator[Block]:
         """All measures of all ablations, and a sentence on the chosen one."""
-        rows = [text("transformer.whole"), *(ablation_name(part, text) for part in WITHOUT)]
+        rows = [
+            text("transformer.complete_model"),
+            *(ablation_name(part, text) for part in WITHOUT),
+        ]
         columns = [
-            text("transformer.order"),
-            text("transformer.alike"),
-            text("transformer.longest"),
-            text("transformer.chances"),
+            text("transformer.column_order"),
+            text("transformer.column_similarity"),
+            text("transformer.column_largest_norm"),
+            text("transformer.column_probability"),
         ]
         values = torch.stack([self.order, self.alike, self.longest, self.moved], dim=1)
         parts = [without] if without else WITHOUT
-        yield text.paragraph("transformer.changes_without_part_order")
+        yield text.paragraph("transformer.ablation_measures")
         yield table(text("transformer.measures"), values, rows, columns)
         yield Paragraph(" ".join(self._describe(part, text) for part in parts))
 
@@ -353,22 +358,20 @@ class AblationMeasures:
                 return self._ordered(float(self.order[at]), text)
             case "residuals":
                 was, now = float(self.alike[0]), float(self.alike[at])
-                return text(
-                    "transformer.without_residuals_two_words", now=now, was=was, larger=now > was
-                )
+                return text("transformer.ablation_residuals", now=now, was=was, larger=now > was)
             case "normalisation":
                 was, now = float(self.longest[0]), float(self.longest[at])
-                return text("transformer.without_normalisation_longest_vector", now=now, was=was)
+                return text("transformer.ablation_normalisation", now=now, was=was)
             case _:
                 change = float(self.moved[at])
-                return text("transformer.without_feed_forward_word", change=change)
+                return text("transformer.ablation_feed_forward", change=change)
 
     def _ordered(self, now: float, text: Text) -> str:
         if self.same_backwards:
-            return text("transformer.sentence_reads_same_backwards")
+            return text("transformer.palindrome")
         if now < NOTHING:
-            return text("transformer.without_positions_encoder_states")
-        return text("transformer.without_positions_states_still", now=now)
+            return text("transformer.ablation_positions")
+        return text("transformer.ablation_positions_change", now=now)
 
 
 def measure_ablations(
