@@ -181,7 +181,7 @@ def test_an_ablated_trace_lacks_the_part(without):
             )
         case _:
             assert all(step.part != "feed_forward" for step in steps)
-            assert "There is no feed-forward layer." in flat_text(result)
+            assert "layer is left out." in flat_text(result)
     assert f"without {without.replace('_', '-')}" in flat_text(result)
     assert "के बिना" in result.render("hi").title
 
