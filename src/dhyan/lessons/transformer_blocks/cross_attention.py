@@ -67,17 +67,13 @@ class NextWords:
     def blocks(self, text: Text) -> Iterator[Block]:
         """The table and the verdict."""
         contrasts = sum(question.other for question in self.questions)
-        first = text("cross_attention.next_word_probabilities")
+        first = text("next_word_probabilities")
         if self.right < len(self.questions):
-            last = text(
-                "cross_attention.some_predicted",
-                right=self.right,
-                question_count=len(self.questions),
-            )
+            last = text("some_predicted", right=self.right, question_count=len(self.questions))
         elif contrasts:
-            last = text("cross_attention.depends_on_source_and_prefix")
+            last = text("depends_on_source_and_prefix")
         else:
-            last = text("cross_attention.depends_on_prefix")
+            last = text("depends_on_prefix")
         names = [question.name for question in self.questions]
         yield Paragraph(first)
         yield heatmap("", self.probabilities, names, self.words)
@@ -183,7 +179,7 @@ VECTORS: dict[str, tuple[Rows, Rows]] = {
 
 
 @dataclass(frozen=True)
-class CrossAttention(LessonResult, title="cross_attention.title"):
+class CrossAttention(LessonResult):
     """Self-attention of the output, and its cross-attention over the input.
 
     `by_hand`: the vectors are the lesson's own, written by hand.
@@ -208,23 +204,19 @@ class CrossAttention(LessonResult, title="cross_attention.title"):
     def blocks(self, text: Text) -> Iterator[Block]:
         """Both tables side by side, then the next word."""
         source, target = self.source, self.target
-        yield text.paragraph("cross_attention.definition")
+        yield text.paragraph("definition")
         yield from self._origin(text)
-        yield table(text("cross_attention.source_vectors"), self.source_vectors, source)
-        yield table(text("cross_attention.target_vectors"), self.target_vectors, target)
-        yield text.paragraph("cross_attention.weights", query_width=self.queries.shape[1])
-        yield heatmap(
-            text("cross_attention.self_attention"), self.self_weights, target, target, digits=3
-        )
-        yield heatmap(
-            text("cross_attention.cross_attention"), self.cross_weights, target, source, digits=3
-        )
+        yield table(text("source_vectors"), self.source_vectors, source)
+        yield table(text("target_vectors"), self.target_vectors, target)
+        yield text.paragraph("weights", query_width=self.queries.shape[1])
+        yield heatmap(text("self_attention"), self.self_weights, target, target, digits=3)
+        yield heatmap(text("cross_attention"), self.cross_weights, target, source, digits=3)
         yield from self.next_words.blocks(text)
 
     def _origin(self, text: Text) -> Iterator[Block]:
         if not self.by_hand:
             return
-        remark = text("cross_attention.vectors_by_hand")
+        remark = text("vectors_by_hand")
         yield Paragraph(remark)
 
 

@@ -88,33 +88,33 @@ class Summarization(LessonResult):
 
     def title(self, text: Text) -> str:
         """The title, with the number of heads."""
-        return text("summarization.title", names_count=len(self.names))
+        return text("title", names_count=len(self.names))
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The paragraph, the weights, the summaries, their overlap, and what is not claimed."""
         if self.hindi is not None and text.lang == "hi":
             yield from self.hindi.blocks(text)
             return
-        single_head = text("summarization.shared_head")
+        single_head = text("shared_head")
         room, more = len(self.chosen[-1]), len(self.extended_choice)
         names = (*self.names, single_head)
         numbers = [str(number) for number in range(1, len(self.sentences) + 1)]
         paragraph = zip(numbers, self.sentences, strict=True)
         yield Paragraph(" ".join(f"[{number}] {sentence}" for number, sentence in paragraph))
         yield Paragraph(f"{self._describe_queries(text)} {self._method(text)}")
-        yield heatmap(text("summarization.weights"), self.weights.T, numbers, names, digits=3)
-        yield table(text("summarization.selected_sentences"), self._marks(), numbers, names)
+        yield heatmap(text("weights"), self.weights.T, numbers, names, digits=3)
+        yield table(text("selected_sentences"), self._marks(), numbers, names)
         for name, own, summary in zip(names, self.chosen, self.summaries, strict=True):
             yield Paragraph(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
         yield heatmap(
-            text("summarization.share_of_own_selection"),
+            text("share_of_own_selection"),
             self._measures(),
             self.names,
             (
-                text("summarization.column_weight_own_head"),
-                text("summarization.column_weight_shared_head"),
-                text("summarization.column_selected", room=room),
-                text("summarization.column_selected_larger", more=more),
+                text("column_weight_own_head"),
+                text("column_weight_shared_head"),
+                text("column_selected", room=room),
+                text("column_selected_larger", more=more),
             ),
         )
         yield Paragraph(f"{self._describe_overlap(text)} {_unclaimed(text)}")
@@ -124,11 +124,11 @@ class Summarization(LessonResult):
             f"{name}: “{query}”" if name != query else f"“{query}”"
             for name, query in zip(self.names, self.query_texts, strict=True)
         )
-        return text("summarization.queries", each=each)
+        return text("queries", each=each)
 
     def _method(self, text: Text) -> str:
         width, most = len(self.vocabulary), max(map(len, self.chosen))
-        return text("summarization.setup", width=width, most=most)
+        return text("setup", width=width, most=most)
 
     def _marks(self) -> list[list[int]]:
         """1 where a head keeps a sentence."""
@@ -154,7 +154,7 @@ class Summarization(LessonResult):
         common = len(set.intersection(*(set(own) for own in self.chosen[:-1])))
         room, more, count = len(self.chosen[-1]), len(self.extended_choice), len(self.names)
         summary = text(
-            "summarization.overlap",
+            "overlap",
             count=count,
             common=common,
             room=room,
@@ -163,23 +163,16 @@ class Summarization(LessonResult):
         )
         if bool((self.kept_shares[:, 0] == 1).all()):
             return summary
-        summary += " " + text(
-            "summarization.larger_summary", more=more, counts=self._counts(1, text)
-        )
+        summary += " " + text("larger_summary", more=more, counts=self._counts(1, text))
         if bool((self.kept_shares[:, 1] == 1).all()):
-            return summary + text("summarization.all_selected")
-        return summary + text("summarization.full_stop")
+            return summary + text("all_selected")
+        return summary + text("full_stop")
 
     def _counts(self, room: int, text: Text) -> str:
         """How many sentences of each head's choice the single head keeps."""
         rows = zip(self.names, self.chosen, self.kept_shares[:, room].tolist(), strict=False)
         return ", ".join(
-            text(
-                "summarization.selected_of_own",
-                chosen=round(share * len(own)),
-                own_count=len(own),
-                name=name,
-            )
+            text("selected_of_own", chosen=round(share * len(own)), own_count=len(own), name=name)
             for name, own, share in rows
         )
 
@@ -309,4 +302,4 @@ def _best(scores: Sequence[float], keep: int) -> Chosen:
 
 
 def _unclaimed(text: Text) -> str:
-    return text("summarization.caveat")
+    return text("caveat")

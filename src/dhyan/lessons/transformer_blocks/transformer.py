@@ -98,11 +98,11 @@ def count_built_parameters(model: nn.Module) -> dict[str, int]:
 def part_names(text: Text) -> dict[str, str]:
     """Displayed names of the parts."""
     return {
-        "embedding": text("transformer.embedding"),
-        "attention": text("transformer.attention"),
-        "feed_forward": text("transformer.feed_forward"),
-        "normalisation": text("transformer.normalisation"),
-        "output": text("transformer.output"),
+        "embedding": text("embedding"),
+        "attention": text("attention"),
+        "feed_forward": text("feed_forward"),
+        "normalisation": text("normalisation"),
+        "output": text("output"),
     }
 
 
@@ -128,7 +128,7 @@ Sided = tuple[str, tuple[str, ...], Parts, Tensor]
 
 
 @dataclass(frozen=True)
-class SublayerContributions(LessonResult, title="transformer.title"):
+class SublayerContributions(LessonResult):
     """Norm of each sub-layer's output ÷ norm of the residual stream, for each token.
 
     `probabilities` are those of the next token at each position of the output; its rival is the
@@ -160,21 +160,21 @@ class SublayerContributions(LessonResult, title="transformer.title"):
         everything = sum(self.parameters.values())
         yield Paragraph(f"{self.sentence} → {self.translation}")
         yield Paragraph(self._shapes(text))
-        yield text.paragraph("transformer.update_norms")
+        yield text.paragraph("update_norms")
         for title, words, parts, shares in self._sides(text):
             yield _shares(title, words, parts, shares, text)
         yield Paragraph(self._most(text))
         yield heatmap(
-            text("transformer.next_word_and_runner_up"),
+            text("next_word_and_runner_up"),
             torch.stack([self.probabilities, self.rival_probabilities], dim=1),
             [f"{before} → {word} | {rival}" for before, word, rival in pairs],
-            (text("transformer.column_word"), text("transformer.column_runner_up")),
+            (text("column_word"), text("column_runner_up")),
             digits=3,
         )
         yield table(
-            text("transformer.parameters"),
+            text("parameters"),
             [*([self.parameters[part]] for part in PARTS), [everything]],
-            [*(names[part] for part in PARTS), text("transformer.total")],
+            [*(names[part] for part in PARTS), text("total")],
         )
         yield Paragraph(self._sure(text))
 
@@ -182,7 +182,7 @@ class SublayerContributions(LessonResult, title="transformer.title"):
         rows, target_length = len(self.source), len(self.prefix)
         narrow = self.width // self.heads
         return text(
-            "transformer.dimensions",
+            "dimensions",
             rows=rows,
             target_length=target_length,
             narrow=narrow,
@@ -193,8 +193,8 @@ class SublayerContributions(LessonResult, title="transformer.title"):
     def _sides(self, text: Text) -> tuple[Sided, ...]:
         """Either side's name, tokens, sub-layers and shares."""
         return (
-            (text("transformer.encoder"), self.source, self.encoder_parts, self.encoder_shares),
-            (text("transformer.decoder"), self.prefix, self.decoder_parts, self.decoder_shares),
+            (text("encoder"), self.source, self.encoder_parts, self.encoder_shares),
+            (text("decoder"), self.prefix, self.decoder_parts, self.decoder_shares),
         )
 
     def _most(self, text: Text) -> str:
@@ -207,24 +207,14 @@ class SublayerContributions(LessonResult, title="transformer.title"):
             )
             high, low = float(means.max()), float(means.min())
             sentences.append(
-                text(
-                    "transformer.largest_update",
-                    side=side,
-                    most=most,
-                    high=high,
-                    least=least,
-                    low=low,
-                )
+                text("largest_update", side=side, most=most, high=high, least=least, low=low)
             )
         return " ".join(sentences)
 
     def _sure(self, text: Text) -> str:
         first = int((self.probabilities > self.rival_probabilities).sum())
         return text(
-            "transformer.top_predictions",
-            first=first,
-            steps=len(self.probabilities),
-            single_first=first == 1,
+            "top_predictions", first=first, steps=len(self.probabilities), single_first=first == 1
         )
 
 
@@ -353,14 +343,14 @@ def _shares(
     """A row for every token, and their mean."""
     columns = [_named(part, layer, text) for part, layer in parts]
     values = torch.cat([shares, shares.mean(0, keepdim=True)])
-    return table(title, values, [*words, text("transformer.mean")], columns)
+    return table(title, values, [*words, text("mean")], columns)
 
 
 def _named(part: str, layer: int, text: Text) -> str:
     names = {
-        "self_attention": text("transformer.sub_layer_self_attention"),
-        "cross_attention": text("transformer.sub_layer_cross_attention"),
-        "feed_forward": text("transformer.feed_forward"),
+        "self_attention": text("sub_layer_self_attention"),
+        "cross_attention": text("sub_layer_cross_attention"),
+        "feed_forward": text("feed_forward"),
     }
     return f"{names[part]} {layer}"
 
@@ -394,13 +384,13 @@ class Transformer(LessonResult):
 
     def title(self, text: Text) -> str:
         """The title, with the name of the part left out."""
-        title = text("transformer.title_untrained")
+        title = text("title_untrained")
         return f"{title} ({ablation_name(self.without, text)})" if self.without else title
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The encoder, the decoder, the ablations and the parameters."""
         width, pre = self.trace.encoder.embedding_sum.shape[1], self.norm == "pre"
-        first = text("transformer.setup_untrained", width=width)
+        first = text("setup_untrained", width=width)
         undrawn = omitted_blocks(width, self.heads, self.layers, text)
         meaning, measures, verdict = self.ablations.blocks(text, self.without)
         yield Paragraph(f"{first} {undrawn}".strip())
@@ -420,10 +410,10 @@ class Transformer(LessonResult):
         values = [[self.parameters[part], self.base[part]] for part in PARTS]
         values.append([sum(self.parameters.values()), sum(self.base.values())])
         return table(
-            text("transformer.parameters"),
+            text("parameters"),
             values,
-            [*(names[part] for part in PARTS), text("transformer.total")],
-            (text("transformer.column_here"), text("transformer.column_paper_base")),
+            [*(names[part] for part in PARTS), text("total")],
+            (text("column_here"), text("column_paper_base")),
         )
 
     def _base(self, text: Text) -> str:
@@ -431,7 +421,7 @@ class Transformer(LessonResult):
         part = max(self.base, key=lambda part: self.base[part])
         most, share = names[part], self.base[part] / sum(self.base.values())
         return text(
-            "transformer.paper_base_model",
+            "paper_base_model",
             width=sizes.width,
             hidden=sizes.hidden,
             layers=sizes.layers,
@@ -441,7 +431,7 @@ class Transformer(LessonResult):
         )
 
     def _agreed(self, text: Text) -> str:
-        return text("transformer.difference_from_model")
+        return text("difference_from_model")
 
 
 @lesson
