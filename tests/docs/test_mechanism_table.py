@@ -89,7 +89,7 @@ def mechanism_modules(model, name, about):
     ("about", "equation", "link", "command", "parameters", "cost", "paper"), list(rows())
 )
 def test_a_row_of_the_table(about, equation, link, command, parameters, cost, paper, tmp_path):
-    name, path = re.fullmatch(r"\[`(\w+)`\]\(\.\./(.+)\)", link).groups()
+    name, path = re.fullmatch(r"\[`(\w+)`\]\(\.\./\.\./(.+)\)", link).groups()
     assert re.search(rf"^(class |def |){name}\b", (ROOT / path).read_text(), re.MULTILINE)
     assert hasattr(attention, name) or name in ("UniformScore", "CopyingDecoder")
     assert equation
