@@ -10,29 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.serving.access import read_keys
-from dhyan.serving.server import log_to, serve
+from dhyan.serving.server import Access, log_to, serve
 from dhyan.serving.settings import ServerSettings
 from dhyan.serving.supervisor import Canary, Supervisor
 from dhyan.web.connection import ConnectionLimits
 from dhyan.web.listen import ListenAddress, bind
 
 FIXED = [sys.executable, "-m", "benchmarks.fixed_latency_worker"]
+NO_LATENCY = {"each": 0.0, "per_text": 0.0}
 
 
 def main(options: Mapping[str, Any]) -> None:
     """Serve by `settings`, `connection` limits, worker `command` and what it is to `load`,
-    `canary`, host `names`, file of API `keys`, and whether there is a `metrics_port`."""
+    `canary`, host `names`, file of API `keys`, `origins` of pages, and whether there is a
+    `metrics_port`. `models` are several: what each worker is to load, by name."""
     limits = ConnectionLimits(**options.get("connection", {}))
     settings = ServerSettings(**options.get("settings", {}), connection=limits)
-    load = {"each": 0.0, "per_text": 0.0, **options.get("load", {})}
-    canary = Canary(**options.get("canary", {}))
-    supervisor = Supervisor(options.get("command", FIXED), load, settings, canary)
+    command, canary = options.get("command", FIXED), options.get("canary", {})
+    supervisors = [
+        Supervisor(command, {**NO_LATENCY, **load}, settings, Canary(**canary), name=name)
+        for name, load in options.get("models", {"fixed": options.get("load", {})}).items()
+    ]
     address = ListenAddress(port=0, names=options.get("names", ()))
     keys = read_keys(Path(options["keys"])) if "keys" in options else None
+    access = Access(address, keys, frozenset(options.get("origins", ())))
     log_to(lambda line: print(line, file=sys.stderr, flush=True))
     bound = bind(address)
     metrics_socket = bind(ListenAddress(port=0)) if options.get("metrics_port") else None
-    serve(supervisor, bound, address, keys, _announce, metrics_socket=metrics_socket)
+    serve(supervisors, bound, access, _announce, metrics_socket=metrics_socket)
 
 
 def _announce(line: str) -> None:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,13 +32,20 @@ class FixedLatencyModel:
     per_text: float
     beam: int
     broken: bool
+    languages: Sequence[str]
+    words: Mapping[str, list[str]]
 
     def card(self) -> dict[str, Any]:
         """Facts as a model has them."""
+        source, target = self.languages
         return {
-            "name": "fixed", "source_language": "en", "target_language": "hi", "beam": self.beam,
+            "source_language": source, "target_language": target, "beam": self.beam,
             "max_source_length": 1000, "parameters": 0,
         }  # fmt: skip
+
+    def known_words(self) -> dict[str, list[str]]:
+        """Words of its languages."""
+        return {language: self.words.get(language, []) for language in self.languages}
 
     def translate(
         self, texts: Sequence[JobText], options: JobOptions, channel: WorkerChannel
@@ -65,6 +72,9 @@ class FixedLatencyModel:
                 channel.answer(text.job, error)
                 return
         echo = text.text.upper() + ("?" if self.broken else "")
+        for source, target in options.glossary:
+            echo = echo.replace(source.upper(), target)
+        echo = f"{options.prefix} {echo}" if options.prefix else echo
         if options.stream:
             words = echo.split()
             for count in range(1, len(words) + 1):
@@ -83,7 +93,14 @@ def load(message: Message) -> FixedLatencyModel:
     if error := message.get("error"):
         raise UserError(error)
     broken = bool(message.get("broken")) and os.path.exists(message["broken"])
-    return FixedLatencyModel(message["each"], message["per_text"], message.get("beam", 1), broken)
+    return FixedLatencyModel(
+        message["each"],
+        message["per_text"],
+        message.get("beam", 1),
+        broken,
+        message.get("languages", ("en", "hi")),
+        message.get("words", {}),
+    )
 
 
 if __name__ == "__main__":

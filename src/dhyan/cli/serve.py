@@ -1,35 +1,55 @@
 """`dhyan serve`: translation over HTTP for other programs."""
 
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dhyan.cli.messages import warn
-from dhyan.cli.options import Device, Model, Threads, check_models, option
+from dhyan.cli.options import Device, check_models, option
 from dhyan.errors import UserError
 from dhyan.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from dhyan.serving.access import ApiKeys
-    from dhyan.serving.supervisor import Canary
+    from dhyan.serving.supervisor import Canary, Supervisor
     from dhyan.web.listen import ListenAddress
 
 WORKER = "dhyan.serving.worker"
 REMOTE_RATE_LIMIT = 2000  # characters per second of a client on another machine, unless given
-DEFAULT_RATE = f"0; {REMOTE_RATE_LIMIT} if other machines can connect"
+DEFAULT_RATE_LIMIT = f"0; {REMOTE_RATE_LIMIT} if other machines can connect"
+DEFAULT_THREADS = 4  # of all workers together
 
 
 def serve(
-    model: Model,
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...",
+            help="Run folders, or step-N checkpoints of them; each has its own worker process.",
+        ),
+    ],
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")
     ] = 8080,
     host: Annotated[str, typer.Option(help="IP address to listen on.")] = "127.0.0.1",
-    name: Annotated[
+    allowed_host: Annotated[
         list[str] | None,
-        typer.Option(help="Further allowed value of the Host header, as host or host:port."),
+        typer.Option(
+            metavar="HOST",
+            help="Further allowed value of the Host header, as host or host:port; repeatable.",
+        ),
+    ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="CORS: origin whose web pages may use the server, as https://host; repeatable.",
+            show_default="none",
+        ),
     ] = None,
     key_file: Annotated[
         Path | None,
@@ -42,21 +62,22 @@ def serve(
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Accept other machines without API keys.")
     ] = False,
-    rate: Annotated[
-        float | None, option(ServerSettings, "rate_limit", "--rate", default=DEFAULT_RATE)
+    rate_limit: Annotated[
+        float | None, option(ServerSettings, "rate_limit", default=DEFAULT_RATE_LIMIT)
     ] = None,
     deadline: Annotated[float, option(ServerSettings, "deadline")] = ServerSettings.deadline,
-    batch: Annotated[
-        int, option(ServerSettings, "batch_capacity", "--batch")
+    batch_capacity: Annotated[
+        int, option(ServerSettings, "batch_capacity")
     ] = ServerSettings.batch_capacity,
-    queue: Annotated[
-        int, option(ServerSettings, "queue_capacity", "--queue")
+    queue_capacity: Annotated[
+        int, option(ServerSettings, "queue_capacity")
     ] = ServerSettings.queue_capacity,
     canary: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="TSV of source and expected translation; /readyz fails when the output differs.",
+            help="TSV of source and expected translation; /readyz fails when the output differs. "
+            "With several models, one for each in order.",
         ),
     ] = None,
     metrics_port: Annotated[
@@ -66,39 +87,82 @@ def serve(
         ),
     ] = None,
     device: Device = "auto",
-    threads: Threads = 0,
+    threads: Annotated[
+        int,
+        typer.Option(min=0, help="CPU threads, divided among the models; 0 for all, at most four."),
+    ] = 0,
 ) -> None:
     """Serve translations over HTTP until Ctrl-C or SIGTERM.
 
     Only this machine can connect by default. For other machines give --host with API keys; each
-    client then has a rate limit.
+    client then has a rate limit. Of several models, a request chooses one by its name or by its
+    languages.
 
     Example: dhyan serve runs/bahdanau2015-small
     """
     try:
-        from dhyan.serving.server import log_to
+        from dhyan.serving.server import Access, log_to
         from dhyan.serving.server import serve as run
-        from dhyan.serving.supervisor import Supervisor
-        from dhyan.web.listen import ListenAddress, bind
+        from dhyan.web.listen import ListenAddress, bind, check_origin
     except ModuleNotFoundError as missing:
-        raise UserError(f"the server needs {missing.name}: pip install 'dhyan[studio]'") from None
+        raise UserError(f"the server needs {missing.name}: pip install 'dhyan[serve]'") from None
 
     if add_key:
         _add_key(key_file, add_key)
         return
-    address = ListenAddress(host, port, tuple(name or ()))
-    keys, rate_limit = _keys(address, key_file, no_auth), _rate_limit(address, rate)
-    check_models(model)
+    address = ListenAddress(host, port, tuple(allowed_host or ()))
+    origins = frozenset(map(check_origin, cors_origin or ()))
+    access = Access(address, _keys(address, key_file, no_auth), origins)
     settings = ServerSettings(
-        rate_limit=rate_limit, deadline=deadline, batch_capacity=batch, queue_capacity=queue
+        rate_limit=_rate_limit(address, rate_limit),
+        deadline=deadline,
+        batch_capacity=batch_capacity,
+        queue_capacity=queue_capacity,
     )
-    load = {"folder": str(model), "device": device, "threads": threads}
-    supervisor = Supervisor([sys.executable, "-m", WORKER], load, settings, _canary(canary))
+    check_models(*models)
+    load = {"device": device, "threads": _threads_per_model(threads, len(models))}
+    supervisors = _supervisors(models, canary or (), settings, load)
     bound, metrics_socket = bind(address), None
     if metrics_port is not None:
         metrics_socket = bind(ListenAddress(port=metrics_port), "--metrics-port")
     log_to(warn)
-    run(supervisor, bound, address, keys, _announce, metrics_socket=metrics_socket)
+    run(supervisors, bound, access, _announce, metrics_socket=metrics_socket)
+
+
+def _supervisors(
+    models: Sequence[Path],
+    canaries: Sequence[Path],
+    settings: ServerSettings,
+    load: Mapping[str, Any],
+) -> "list[Supervisor]":
+    """A supervisor for each model, by the name of its folder."""
+    from dhyan.serving.supervisor import Supervisor
+
+    names = [model.absolute().name for model in models]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(
+                f"two models are named {name}: requests could not choose one; "
+                "rename a folder, or give a link to it with another name"
+            )
+    if canaries and len(canaries) != len(models):
+        raise UserError(
+            f"--canary: {len(canaries)} files for {len(models)} models; give one for each, in order"
+        )
+    files = canaries or [None] * len(models)
+    command = [sys.executable, "-m", WORKER]
+    return [
+        Supervisor(command, {"folder": str(model), **load}, settings, _canary(file), name=name)
+        for name, model, file in zip(names, models, files, strict=True)
+    ]
+
+
+def _threads_per_model(threads: int, models: int) -> int:
+    """The threads of each worker; 0 leaves the choice to the only one."""
+    if models == 1:
+        return threads
+    total = threads or min(os.cpu_count() or 1, DEFAULT_THREADS)
+    return max(1, total // models)
 
 
 def _announce(line: str) -> None:
@@ -128,16 +192,16 @@ def _keys(address: "ListenAddress", path: Path | None, no_auth: bool) -> "ApiKey
     return read_keys(path) if path else None
 
 
-def _rate_limit(address: "ListenAddress", rate: float | None) -> float:
+def _rate_limit(address: "ListenAddress", limit: float | None) -> float:
     """Characters per second of one client; if other machines can connect there is always a limit."""
     if address.is_loopback:
-        return rate or 0.0
-    if rate == 0:
+        return limit or 0.0
+    if limit == 0:
         raise UserError(
-            f"--rate 0 --host {address.host}: other machines need a rate limit; "
-            f"give one, such as --rate {REMOTE_RATE_LIMIT}"
+            f"--rate-limit 0 --host {address.host}: other machines need a rate limit; "
+            f"give one, such as --rate-limit {REMOTE_RATE_LIMIT}"
         )
-    return rate or REMOTE_RATE_LIMIT
+    return limit or REMOTE_RATE_LIMIT
 
 
 def _canary(path: Path | None) -> "Canary":

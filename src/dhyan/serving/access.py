@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Scope
 
 from dhyan.errors import UserError
 from dhyan.serving.errors import overloaded, shutting_down, unauthorized
-from dhyan.serving.scheduler import Scheduler
+from dhyan.serving.models import ServedModels
 from dhyan.serving.settings import ServerSettings
 from dhyan.web.errors import RawHeaders
 from dhyan.web.guard import GuardPolicy, Headers, RequestGuard
@@ -29,8 +29,9 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 MAX_CLIENTS = 4096  # whose rate is remembered
 CONTENT_SECURITY_POLICY = "default-src 'none'; frame-ancestors 'none'"
 KEYLESS_PATHS = frozenset(("/livez", "/readyz"))
-LIBRETRANSLATE_PATH = "/translate"  # whose clients send the key in the body
-TRANSLATE_PATHS = frozenset(("/v1/translate", "/v1/translate/stream", LIBRETRANSLATE_PATH))
+LIBRETRANSLATE_PATHS = frozenset(("/translate", "/detect", "/languages"))
+"""whose clients send the API key in the body, and read errors as a string"""
+TRANSLATE_PATHS = frozenset(("/v1/translate", "/v1/translate/stream", "/translate"))
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,13 @@ class RateLimiter:
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """The host names a server answers to, and the API keys it requires, if any."""
+    """The host names a server answers to, the API keys it requires, if any, and the origins of web
+    pages that may use it."""
 
     hosts: frozenset[str]
     keys: ApiKeys | None
     settings: ServerSettings
+    origins: frozenset[str] = frozenset()
 
     def client(self, scope: Scope, headers: Headers) -> str:
         """The client's name: that of its key, or its address; empty if not known yet."""
@@ -138,7 +141,7 @@ class AccessPolicy:
         if scope["path"] in KEYLESS_PATHS:
             return ""
         scheme, _, key = headers.get(b"authorization", "").partition(" ")
-        if not scheme and not key and scope["path"] == LIBRETRANSLATE_PATH:
+        if not scheme and not key and scope["path"] in LIBRETRANSLATE_PATHS:
             return ""
         client = self.keys.client(key.strip()) if scheme.lower() == "bearer" else ""
         if not client:
@@ -146,7 +149,7 @@ class AccessPolicy:
         return client
 
 
-def access_guard(app: ASGIApp, policy: AccessPolicy, scheduler: Scheduler) -> RequestGuard:
+def access_guard(app: ASGIApp, policy: AccessPolicy, models: ServedModels) -> RequestGuard:
     """The guard before all routes: host, origin, size, API key, and room in the queue.
 
     A request passes with its client's name in `scope["client_name"]`.
@@ -157,19 +160,20 @@ def access_guard(app: ASGIApp, policy: AccessPolicy, scheduler: Scheduler) -> Re
         max_body_bytes=limits.max_body_bytes,
         max_header_bytes=limits.max_header_bytes,
         content_security_policy=CONTENT_SECURITY_POLICY,
+        allowed_origins=policy.origins,
+        string_error_paths=LIBRETRANSLATE_PATHS,
     )
 
     def admit(scope: Scope, headers: Headers) -> None:
         client = scope["client_name"] = policy.client(scope, headers)
         if scope["path"] in TRANSLATE_PATHS and scope["method"] == "POST":
-            if scheduler.draining:
+            if models.draining:
                 raise shutting_down()
-            if scheduler.is_full(client):
-                scheduler.metrics.count_request("refused")
+            if models.is_full(client):
                 raise overloaded(1.0)
 
     def on_response(status: int) -> RawHeaders:
-        scheduler.metrics.count_response(status)
-        return [(b"connection", b"close")] if scheduler.draining else []
+        models.metrics.count_response(status)
+        return [(b"connection", b"close")] if models.draining else []
 
     return RequestGuard(app, guard_policy, admit=admit, on_response=on_response)

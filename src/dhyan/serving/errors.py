@@ -4,8 +4,8 @@ from dhyan.web.connection import shutting_down
 from dhyan.web.errors import ApiError, invalid_request
 
 __all__ = [
-    "ApiError", "deadline_exceeded", "invalid_request", "model_not_ready", "overloaded",
-    "rate_limited", "shutting_down", "unauthorized",
+    "ApiError", "deadline_exceeded", "invalid_request", "model_not_found", "model_not_ready",
+    "overloaded", "rate_limited", "shutting_down", "unauthorized",
 ]  # fmt: skip
 
 
@@ -25,6 +25,11 @@ def rate_limited(seconds: float) -> ApiError:
     """The client has used up its rate limit."""
     message = "Rate limit of this client reached; retry later."
     return ApiError(429, "rate_limited", message, retry_after=max(seconds, 1.0))
+
+
+def model_not_found(message: str) -> ApiError:
+    """The server has no model of that name or language pair."""
+    return ApiError(404, "model_not_found", message)
 
 
 def model_not_ready(reason: str) -> ApiError:

@@ -1,71 +1,140 @@
-"""`/translate` and `/languages` as LibreTranslate has them, so that its clients work here."""
+"""`/translate`, `/detect` and `/languages` as LibreTranslate has them, so that its clients work here.
+
+On these routes the `error` of a response is a string, a body may be a form, and an API key may be a
+field of it. The OpenAPI document describes the JSON bodies: openapi-python-client 0.29 makes a
+client that cannot be imported of an operation with two content types.
+"""
 
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from starlette.requests import ClientDisconnect
 
-from dhyan.serving.errors import invalid_request, unauthorized
-from dhyan.serving.routes import json_response, responses
+from dhyan.serving.languages import Detection, language_name
+from dhyan.serving.models import ServedModels
+from dhyan.serving.routes import BODY_ERRORS, json_response, responses
+from dhyan.serving.scheduler import Scheduler
 from dhyan.serving.schemas import (
+    DetectedLanguage,
+    DetectRequest,
     Language,
-    LibreTranslateForm,
+    LibreTranslateError,
     LibreTranslateRequest,
     LibreTranslateResponse,
 )
 from dhyan.serving.service import TranslationService, until_disconnect
-from dhyan.serving.worker_protocol import JobOptions, best_text
-from dhyan.web.body_format import FORM, FormRoute
+from dhyan.serving.worker_protocol import Answer, JobOptions, best_text
+from dhyan.web.body_format import FormRoute, client_disconnected, parse_form
+from dhyan.web.errors import ApiError
 
-LANGUAGE_NAMES = {"en": "English", "hi": "Hindi", "de": "German", "fr": "French", "es": "Spanish"}
-FORM_BODY = {"content": {FORM: {"schema": LibreTranslateForm.model_json_schema()}}}
+AUTO = "auto"
+ERRORS = responses(error=LibreTranslateError)
+ERRORS_WITH_BODY = responses(further=BODY_ERRORS, error=LibreTranslateError)
 
 
 def libretranslate_routes(service: TranslationService) -> APIRouter:
     """The routes of LibreTranslate's clients."""
-    router = APIRouter(route_class=FormRoute)
+    router = APIRouter(route_class=FormRoute, tags=["LibreTranslate"])
 
     @router.post(
         "/translate",
         response_model=LibreTranslateResponse,
-        responses=responses(body=True),
-        openapi_extra={"requestBody": FORM_BODY},
+        responses=ERRORS_WITH_BODY,
     )
-    async def translate(request: Request, body: LibreTranslateRequest) -> Response:
-        """Translate as LibreTranslate does; a text may have several sentences."""
-        client = _client(service, request, body)
-        _check_languages(service.model_card(), body)
-        texts = [body.q] if isinstance(body.q, str) else body.q
-        work = service.translate(client, texts, JobOptions(paragraphs=True), None)
-        translations = [best_text(answer) for answer in await until_disconnect(request, work)]
-        translated = translations[0] if isinstance(body.q, str) else translations
-        return json_response({"translatedText": translated})
+    async def libretranslate(request: Request, body: LibreTranslateRequest) -> Response:
+        """Translate as LibreTranslate does; a text may have several sentences.
 
-    @router.get("/languages", response_model=list[Language], responses=responses())
-    async def languages() -> Response:
-        """The languages that can be translated."""
-        card = service.model_card()
-        source, target = card["source_language"], card["target_language"]
-        return json_response([_language(source, [target]), _language(target, [])])
+        The same fields may be sent as a form (application/x-www-form-urlencoded).
+        """
+        client = service.client(request, body.api_key)
+        texts = [body.q] if isinstance(body.q, str) else body.q
+        scheduler, detection = _choose(service.models, body, texts)
+        options = JobOptions(paragraphs=True, nbest=body.alternatives + 1)
+        work = service.translate(scheduler, client, texts, options)
+        answers = await until_disconnect(request, work)
+        return json_response(_response(body, answers, detection))
+
+    @router.post(
+        "/detect",
+        response_model=list[DetectedLanguage],
+        responses=ERRORS_WITH_BODY,
+    )
+    async def detect(request: Request, body: DetectRequest) -> Response:
+        """Detect the language of a text, among the languages of the models.
+
+        The same fields may be sent as a form (application/x-www-form-urlencoded).
+        """
+        service.charge(service.client(request, body.api_key), len(body.q))
+        detections = service.models.detect(body.q)
+        likely = [detection for detection in detections if detection.confidence]
+        return json_response([detection.as_json() for detection in likely or detections[:1]])
+
+    @router.get("/languages", response_model=list[Language], responses=ERRORS)
+    async def languages(request: Request) -> Response:
+        """The languages that can be translated, with their English names."""
+        service.client(request, await _api_key(request))
+        return json_response(_languages(service.models))
 
     return router
 
 
-def _language(code: str, targets: list[str]) -> dict[str, Any]:
-    return {"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": targets}
+async def _api_key(request: Request) -> str:
+    """The API key in the body of a GET request, which LibreTranslate's client sends as a form."""
+    try:
+        raw = await Request(request.scope, request.receive).body()
+    except ClientDisconnect:
+        raise client_disconnected() from None
+    try:
+        return str(parse_form(raw).get("api_key", "")) if raw else ""
+    except ApiError:
+        return ""
 
 
-def _client(service: TranslationService, request: Request, body: LibreTranslateRequest) -> str:
-    """The client by the API key in the header or, as LibreTranslate has it, in the body."""
-    client, keys = str(request.scope["client_name"]), service.policy.keys
-    if not client and keys is not None:
-        client = keys.client(body.api_key or "")
-        if not client:
-            raise unauthorized()
-    return client
+def _choose(
+    models: ServedModels, body: LibreTranslateRequest, texts: list[str]
+) -> tuple[Scheduler, Detection | None]:
+    """The scheduler of the language pair; with the source language that was detected, if any.
+
+    Of the languages that can be translated into the target, the most likely is taken.
+    """
+    if body.source != AUTO:
+        return models.for_pair(body.source, body.target), None
+    sources = [
+        card["source_language"] for card in models.cards() if card["target_language"] == body.target
+    ]
+    for detection in models.detect(" ".join(texts)):
+        if detection.language in sources:
+            return models.for_pair(detection.language, body.target), detection
+    return models.for_pair(AUTO, body.target), None  # an error: nothing translates into the target
 
 
-def _check_languages(card: dict[str, Any], body: LibreTranslateRequest) -> None:
-    source, target = card["source_language"], card["target_language"]
-    if body.source not in ("auto", source) or body.target != target:
-        raise invalid_request(f"This model only translates from {source} to {target}.")
+def _response(
+    body: LibreTranslateRequest, answers: list[Answer], detection: Detection | None
+) -> dict[str, Any]:
+    """A text for a text, a list for a list."""
+    texts = [best_text(answer) for answer in answers]
+    alternatives = [[other["text"] for other in own["translations"][1:]] for own in answers]
+    several = not isinstance(body.q, str)
+    response: dict[str, Any] = {"translatedText": texts if several else texts[0]}
+    if detection:
+        detected = detection.as_json()
+        response["detectedLanguage"] = [detected] * len(texts) if several else detected
+    if body.alternatives:
+        response["alternatives"] = alternatives if several else alternatives[0]
+    return response
+
+
+def _languages(models: ServedModels) -> list[dict[str, Any]]:
+    targets: dict[str, list[str]] = {}
+    for card in models.cards():
+        source, target = card["source_language"], card["target_language"]
+        own = targets.setdefault(source, [])
+        if target not in own:
+            own.append(target)
+    for own in list(targets.values()):
+        for target in own:
+            targets.setdefault(target, [])
+    return [
+        {"code": code, "name": language_name(code), "targets": own} for code, own in targets.items()
+    ]

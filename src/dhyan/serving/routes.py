@@ -2,19 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+from pydantic import BaseModel
 
-from dhyan.serving.errors import ApiError, model_not_ready, shutting_down
-from dhyan.serving.scheduler import Scheduler
+from dhyan.serving.errors import ApiError, shutting_down
+from dhyan.serving.models import ServedModels
 from dhyan.serving.schemas import (
     ErrorBody,
     ModelList,
-    StreamEvent,
     StreamRequest,
     TranslateRequest,
     TranslateResponse,
@@ -25,7 +25,7 @@ from dhyan.web.body_format import StrictRoute, server_sent_event
 
 ERRORS = {
     401: "API key missing or unknown",
-    403: "foreign host name, or request of a web page",
+    403: "foreign host name, or request of a web page whose origin is not allowed",
     405: "method not allowed",
     408: "request not received in time",
     431: "request headers too large",
@@ -38,20 +38,25 @@ BODY_ERRORS = {
     429: "queue too long for the deadline, or rate limit reached; see Retry-After",
     504: "deadline exceeded",
 }
-
-
+MODEL_ERRORS = {404: "no model of that name or language pair"}
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
-EVENTS = {"text/event-stream": {"schema": StreamEvent.model_json_schema()}}
+EVENT_TEXT = (
+    "Events `words` with {from, words}, which replace all words from that index on; then `done` with "
+    "the translation, or `error` with {code, message}."
+)
+EVENTS = {"text/event-stream": {"schema": {"type": "string", "description": EVENT_TEXT}}}
 
 
 def responses(
-    content: dict[str, Any] | None = None, *, body: bool = False
+    content: dict[str, Any] | None = None,
+    *,
+    further: Mapping[int, str] | None = None,
+    error: type[BaseModel] = ErrorBody,
 ) -> dict[int | str, dict[str, Any]]:
     """The responses of a route for its OpenAPI entry: its content unless JSON, and its errors."""
-    descriptions = {**ERRORS, **(BODY_ERRORS if body else {})}
     errors: dict[int | str, dict[str, Any]] = {
-        status: {"model": ErrorBody, "description": description}
-        for status, description in descriptions.items()
+        status: {"model": error, "description": description}
+        for status, description in {**ERRORS, **(further or {})}.items()
     }
     return {200: {"content": content}, **errors} if content else errors
 
@@ -64,40 +69,59 @@ def json_response(value: Any) -> Response:
 
 def translate_routes(service: TranslationService) -> APIRouter:
     """`/v1/translate`, its stream, and `/v1/models`."""
-    router = APIRouter(prefix="/v1", route_class=StrictRoute)
+    router = APIRouter(prefix="/v1", route_class=StrictRoute, tags=["translation"])
+    errors = {**BODY_ERRORS, **MODEL_ERRORS}
 
-    @router.post("/translate", response_model=TranslateResponse, responses=responses(body=True))
+    @router.post(
+        "/translate", response_model=TranslateResponse, responses=responses(further=errors)
+    )
     async def translate(request: Request, body: TranslateRequest) -> Response:
         """Translate one text or several."""
         texts = [body.text] if isinstance(body.text, str) else body.text
         options = JobOptions(
-            beam=body.beam, nbest=body.nbest, align=body.align, paragraphs=body.paragraphs
+            beam=body.beam,
+            nbest=body.nbest,
+            align=body.align,
+            paragraphs=body.paragraphs,
+            prefix=body.prefix,
+            glossary=body.glossary_pairs(),
         )
+        scheduler = service.models.choose(body.model, body.source_language, body.target_language)
         client = request.scope["client_name"]
-        work = service.translate(client, texts, options, body.deadline)
+        work = service.translate(scheduler, client, texts, options, deadline=body.deadline)
         answers = await until_disconnect(request, work)
         translations = [answer["translations"] for answer in answers]
-        return json_response({"model": service.model_card()["name"], "translations": translations})
+        return json_response({"model": scheduler.name, "translations": translations})
 
     @router.post(
-        "/translate/stream", response_class=Response, responses=responses(EVENTS, body=True)
+        "/translate/stream",
+        response_class=Response,
+        responses=responses(EVENTS, further=errors),
     )
-    async def stream(request: Request, body: StreamRequest) -> Response:
+    async def translate_stream(request: Request, body: StreamRequest) -> Response:
         """Translate one text word by word, as server-sent events: words, then done or error."""
         options = JobOptions(beam=body.beam, paragraphs=body.paragraphs, stream=True)
+        scheduler = service.models.choose(body.model, body.source_language, body.target_language)
         words = WordStream()
         client = request.scope["client_name"]
         work = asyncio.ensure_future(
-            service.translate(client, [body.text], options, body.deadline, words.update)
+            service.translate(
+                scheduler,
+                client,
+                [body.text],
+                options,
+                deadline=body.deadline,
+                on_words=words.update,
+            )
         )
         work.add_done_callback(words.end)
         await until_disconnect(request, _first_words(words, work))
         return StreamingResponse(_events(words, work), media_type="text/event-stream")
 
     @router.get("/models", response_model=ModelList, responses=responses())
-    async def models() -> Response:
-        """The model that is served."""
-        return json_response({"models": [service.model_card()]})
+    async def list_models() -> Response:
+        """The models that are served."""
+        return json_response({"models": service.models.cards()})
 
     return router
 
@@ -173,9 +197,9 @@ def _last_event(work: "asyncio.Future[list[Answer]]") -> str:
     return server_sent_event("done", answer["translations"][0])
 
 
-def health_routes(scheduler: Scheduler) -> APIRouter:
+def health_routes(models: ServedModels) -> APIRouter:
     """`/livez` and `/readyz`."""
-    router = APIRouter()
+    router = APIRouter(tags=["operation"])
 
     @router.get("/livez", response_class=Response, responses=responses(TEXT))
     async def livez() -> Response:
@@ -184,23 +208,23 @@ def health_routes(scheduler: Scheduler) -> APIRouter:
 
     @router.get("/readyz", response_class=Response, responses=responses(TEXT))
     async def readyz() -> Response:
-        """The model is loaded and translates the canary as expected."""
-        if scheduler.draining:
+        """Every model is loaded and translates its canary as expected."""
+        if models.draining:
             raise shutting_down()
-        if not scheduler.supervisor.ready:
-            raise model_not_ready(scheduler.supervisor.reason)
+        if not models.ready:
+            raise models.not_ready()
         return PlainTextResponse("ready\n")
 
     return router
 
 
-def metrics_routes(scheduler: Scheduler) -> APIRouter:
+def metrics_routes(models: ServedModels) -> APIRouter:
     """`/metrics`."""
-    router = APIRouter()
+    router = APIRouter(tags=["operation"])
 
     @router.get("/metrics", response_class=Response, responses=responses(TEXT))
     async def metrics() -> Response:
         """Metrics in Prometheus' text format."""
-        return Response(scheduler.metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return Response(models.metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     return router

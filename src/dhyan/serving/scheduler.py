@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from dhyan.serving.errors import (
@@ -19,7 +19,7 @@ from dhyan.serving.errors import (
     shutting_down,
 )
 from dhyan.serving.fair_queue import FairQueue, Job, OnWords
-from dhyan.serving.metrics import Metrics
+from dhyan.serving.metrics import ModelMetrics
 from dhyan.serving.settings import ServerSettings
 from dhyan.serving.supervisor import WORKER_DIED, Supervisor, WorkerProcess
 from dhyan.serving.worker_batch import Batch, ResponsePacer
@@ -72,7 +72,9 @@ class LatencyModel:
 class Scheduler:
     """One queue before one worker."""
 
-    def __init__(self, supervisor: Supervisor, settings: ServerSettings, metrics: Metrics) -> None:
+    def __init__(
+        self, supervisor: Supervisor, settings: ServerSettings, metrics: ModelMetrics
+    ) -> None:
         self.supervisor, self.settings, self.metrics = supervisor, settings, metrics
         self.queue, self.latency = FairQueue(settings.queue_capacity), LatencyModel()
         self.draining = False
@@ -81,6 +83,21 @@ class Scheduler:
         self._ids = itertools.count(1)
         self._batch: Batch | None = None
         self._tokens_per_character = TOKENS_PER_CHARACTER
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.supervisor.name
+
+    def gauges(self) -> Mapping[str, Callable[[], float]]:
+        """The values that metrics read, by name."""
+        return {
+            "dhyan_ready": lambda: self.supervisor.ready,
+            "dhyan_queue_texts": lambda: len(self.queue),
+            "dhyan_queue_cost": lambda: self.queue.cost,
+            "dhyan_open_requests": lambda: self.open_requests,
+            "dhyan_worker_starts": lambda: self.supervisor.starts,
+        }
 
     async def translate(
         self,
@@ -272,7 +289,8 @@ class Scheduler:
     def _cost(self, text: str, options: JobOptions) -> int:
         """Estimated tokens × beam."""
         beam = max(options.beam or int(self.supervisor.card.get("beam", 1)), options.nbest)
-        return max(1, round((len(text) * self._tokens_per_character + 1) * beam))
+        characters = len(text) + len(options.prefix)
+        return max(1, round((characters * self._tokens_per_character + 1) * beam))
 
     def _batch_seconds_left(self) -> float:
         return max(0.0, self._batch.expected_end - time.monotonic()) if self._batch else 0.0

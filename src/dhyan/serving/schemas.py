@@ -9,15 +9,27 @@ from dhyan.config.settings import json_schema
 from dhyan.serving.settings import (
     MAX_BEAM,
     MAX_DEADLINE,
+    MAX_GLOSSARY_TERMS,
+    MAX_PREFIX_CHARACTERS,
+    MAX_TERM_CHARACTERS,
     MAX_TEXT_CHARACTERS,
     MAX_TEXTS,
     MIN_DEADLINE,
 )
+from dhyan.web.body_format import FormValue
 
 
 def _integral(value: Any) -> Any:
-    """JSON has one type of number: 8.0 is an integer."""
+    """JSON has one type of number: 8.0 is an integer; a form has only text."""
+    if isinstance(value, FormValue) and value.isdecimal() and len(value) < 10:
+        return int(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _text_format(value: Any) -> Any:
+    if value == "html":
+        raise ValueError("html is not supported; send plain text with format text")
+    return value
 
 
 def _decoding_option(name: str, suffix: str = "") -> Any:
@@ -40,13 +52,22 @@ Text = Annotated[
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)]
 TextOrTexts = Annotated[Text | Texts, Field(description="One text, or a list of texts.")]
 LanguageCode = Annotated[str, Field(max_length=64)]
+ApiKey = Annotated[str | None, Field(max_length=1024)]
+Term = Annotated[str, Field(max_length=MAX_TERM_CHARACTERS, pattern=r"\S")]
+GlossaryPairs = Annotated[
+    list[Annotated[list[Term], Field(min_length=2, max_length=2)]],
+    Field(max_length=MAX_GLOSSARY_TERMS),
+]
+GlossaryObject = Annotated[dict[Term, Term], Field(max_length=MAX_GLOSSARY_TERMS)]
+TextFormat = Annotated[Literal["text"], BeforeValidator(_text_format)]
 
-_PARAGRAPHS_WITH_NBEST_OR_ALIGN: dict[str, Any] = {
+_PARAGRAPHS_EXCLUDE: dict[str, Any] = {
     "properties": {"paragraphs": {"const": True}},
     "required": ["paragraphs"],
     "anyOf": [
         {"properties": {"nbest": {"minimum": 2}}, "required": ["nbest"]},
         {"properties": {"align": {"const": True}}, "required": ["align"]},
+        {"properties": {"prefix": {"minLength": 1}}, "required": ["prefix"]},
     ],
 }
 
@@ -58,8 +79,18 @@ class StrictModel(BaseModel):
 
 
 class TranslationFields(StrictModel):
-    """The options of every translation."""
+    """The model and the options of every translation."""
 
+    model: Annotated[
+        str | None,
+        Field(max_length=255, description="Name of the model; a server of one needs none."),
+    ] = None
+    source_language: Annotated[
+        LanguageCode | None, Field(description="Language of the text: chooses the model.")
+    ] = None
+    target_language: Annotated[
+        LanguageCode | None, Field(description="Language of the translation: chooses the model.")
+    ] = None
     beam: Annotated[int | None, _decoding_option("beam", " Default: the model's."), INTEGRAL] = None
     paragraphs: Annotated[
         bool, Field(description="Split texts into sentences and translate each on its own.")
@@ -81,11 +112,11 @@ class StreamRequest(TranslationFields):
 
 
 class TranslateRequest(TranslationFields):
-    """One text or several, with their alternatives and alignments."""
+    """One text or several, with n-best translations, alignments, a prefix and a glossary."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "not": _PARAGRAPHS_WITH_NBEST_OR_ALIGN,
+            "not": _PARAGRAPHS_EXCLUDE,
             "examples": [{"text": "three hundred forty two", "beam": 4, "nbest": 2}],
         }
     )
@@ -96,12 +127,33 @@ class TranslateRequest(TranslationFields):
         bool, Field(description="Add word alignment as [source, target] pairs of word indexes.")
     ] = False
 
+    prefix: Annotated[
+        str,
+        Field(
+            max_length=MAX_PREFIX_CHARACTERS,
+            description="Prefix of every translation: it begins with these words.",
+        ),
+    ] = ""
+    glossary: Annotated[
+        GlossaryPairs | GlossaryObject,
+        Field(
+            description="Glossary: [source term, target term] pairs, or an object of them. Where a "
+            "source term occurs in a text, its translation has the target term. Needs a beam of 2."
+        ),
+    ] = []
+
     @model_validator(mode="after")
     def check_paragraphs(self) -> "TranslateRequest":
-        """A paragraph has one translation and no alignment."""
-        if self.paragraphs and (self.nbest > 1 or self.align):
-            raise ValueError("paragraphs exclude nbest above 1 and align")
+        """A paragraph has one translation, no alignment and no prefix."""
+        if self.paragraphs and (self.nbest > 1 or self.align or self.prefix):
+            raise ValueError("paragraphs exclude nbest above 1, align and prefix")
         return self
+
+    def glossary_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The glossary as pairs."""
+        entries = self.glossary
+        pairs = entries.items() if isinstance(entries, dict) else entries
+        return tuple((source.strip(), target.strip()) for source, target in pairs)
 
 
 class TranslatedText(BaseModel):
@@ -110,7 +162,12 @@ class TranslatedText(BaseModel):
     text: str
     score: Annotated[float, Field(description="Log-probability, divided by the length penalty.")]
     finished: Annotated[bool, Field(description="False if the maximum length cut it off.")]
-    alignment: list[tuple[int, int]] | None = None
+    alignment: Annotated[
+        list[list[int]] | None, Field(description="[source, target] pairs of word indexes.")
+    ] = None
+    missing_terms: Annotated[
+        list[str] | None, Field(description="Terms of the glossary that it should have.")
+    ] = None
 
 
 class TranslateResponse(BaseModel):
@@ -118,13 +175,6 @@ class TranslateResponse(BaseModel):
 
     model: str
     translations: list[list[TranslatedText]]
-
-
-class StreamEvent(BaseModel):
-    """A server-sent event: `words` that changed, then `done` with the translation, or `error`."""
-
-    event: Literal["words", "done", "error"]
-    data: Annotated[str, Field(description="JSON: {from, words}, a translation, {code, message}.")]
 
 
 class ModelCard(BaseModel):
@@ -139,7 +189,7 @@ class ModelCard(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The models that are served: one."""
+    """The models that are served."""
 
     models: list[ModelCard]
 
@@ -165,24 +215,51 @@ class LibreTranslateRequest(BaseModel):
     q: TextOrTexts
     source: LanguageCode = "auto"
     target: LanguageCode
-    format: Literal["text"] = "text"
-    api_key: Annotated[str | None, Field(max_length=1024)] = None
+    format: TextFormat = "text"
+    alternatives: Annotated[
+        int,
+        Field(ge=0, lt=MAX_BEAM, description="Number of alternative translations of each text."),
+        INTEGRAL,
+    ] = 0
+    api_key: ApiKey = None
 
 
-class LibreTranslateForm(BaseModel):
-    """The same request as a form."""
+class DetectedLanguage(BaseModel):
+    """A language of the models, and how much of the text speaks for it."""
 
-    q: Text
-    source: LanguageCode = "auto"
-    target: LanguageCode
-    format: Literal["text"] = "text"
-    api_key: Annotated[str, Field(max_length=1024)] = ""
+    confidence: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=100,
+            description="Percentage of words in the language's script; those that the model's "
+            "vocabulary does not have count half.",
+        ),
+    ]
+    language: str
 
 
 class LibreTranslateResponse(BaseModel):
-    """A text for a text, a list for a list."""
+    """A text for a text, a list for a list; `detectedLanguage` if `source` is auto."""
 
     translatedText: str | list[str]  # noqa: N815 - as LibreTranslate spells it
+    detectedLanguage: DetectedLanguage | list[DetectedLanguage] | None = None  # noqa: N815
+    alternatives: list[str] | list[list[str]] | None = None
+
+
+class DetectRequest(BaseModel):
+    """A text whose language is asked for."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
+
+    q: Text
+    api_key: ApiKey = None
+
+
+class LibreTranslateError(BaseModel):
+    """The body of every error on the routes of LibreTranslate."""
+
+    error: str
 
 
 class Language(BaseModel):

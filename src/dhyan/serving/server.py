@@ -1,4 +1,4 @@
-"""The translation server: its applications, sockets, worker supervisor, and graceful shutdown.
+"""The translation server: its applications, sockets, worker supervisors, and graceful shutdown.
 
 The shutdown drains the requests that were accepted.
 """
@@ -10,21 +10,25 @@ import os
 import resource
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from starlette.types import ASGIApp
 
-from dhyan.serving.access import AccessPolicy, ApiKeys, RateLimiter, access_guard
+from dhyan.serving.access import (
+    LIBRETRANSLATE_PATHS,
+    AccessPolicy,
+    ApiKeys,
+    RateLimiter,
+    access_guard,
+)
 from dhyan.serving.libretranslate import libretranslate_routes
-from dhyan.serving.metrics import Metrics
+from dhyan.serving.models import ServedModels
+from dhyan.serving.openapi import openapi
 from dhyan.serving.routes import health_routes, metrics_routes, translate_routes
-from dhyan.serving.scheduler import Scheduler
 from dhyan.serving.service import TranslationService
 from dhyan.serving.supervisor import Supervisor
 from dhyan.version import __version__
@@ -36,83 +40,87 @@ SPARE_DESCRIPTORS = 64  # for everything but connections
 GRACEFUL_SECONDS = 5
 
 
+@dataclass(frozen=True)
+class Access:
+    """Who may use a server: its address, the API keys if any are required, the origins of pages."""
+
+    address: ListenAddress
+    keys: ApiKeys | None = None
+    origins: frozenset[str] = frozenset()
+
+
 def serve(
-    supervisor: Supervisor,
+    supervisors: Sequence[Supervisor],
     bound: socket.socket,
-    address: ListenAddress,
-    keys: ApiKeys | None,
+    access: Access,
     announce: Callable[[str], None],
     *,
     metrics_socket: socket.socket | None = None,
 ) -> None:
     """Answer until SIGTERM or Ctrl-C, then finish what was accepted.
 
-    `metrics_socket` serves the metrics on a loopback port of their own, without an API key.
+    `supervisors` have a model each, with distinct names. `metrics_socket` serves the metrics on a
+    loopback port of their own, without an API key.
     """
-    raise_descriptor_limit(supervisor.settings.connection.max_connections + SPARE_DESCRIPTORS)
-    asyncio.run(_serve(supervisor, bound, address, keys, announce, metrics_socket=metrics_socket))
+    connection = supervisors[0].settings.connection
+    raise_descriptor_limit(connection.max_connections + SPARE_DESCRIPTORS)
+    asyncio.run(_serve(supervisors, bound, access, announce, metrics_socket=metrics_socket))
 
 
 async def _serve(
-    supervisor: Supervisor,
+    supervisors: Sequence[Supervisor],
     bound: socket.socket,
-    address: ListenAddress,
-    keys: ApiKeys | None,
+    access: Access,
     announce: Callable[[str], None],
     *,
     metrics_socket: socket.socket | None,
 ) -> None:
-    scheduler = Scheduler(supervisor, supervisor.settings, Metrics())
-    _add_gauges(scheduler)
-    port = bound.getsockname()[1]
-    policy = AccessPolicy(address.allowed_hosts(port), keys, supervisor.settings)
-    listeners = [_listener(bound, make_app(scheduler, policy), scheduler)]
-    urls = address.url(port)
+    models, port = ServedModels.build(supervisors), bound.getsockname()[1]
+    hosts, settings = access.address.allowed_hosts(port), models.settings
+    policy = AccessPolicy(hosts, access.keys, settings, access.origins)
+    listeners = [_listener(bound, make_app(models, policy), models)]
+    urls = access.address.url(port)
     if metrics_socket:
         own = ListenAddress(port=metrics_socket.getsockname()[1])
-        policy = AccessPolicy(own.allowed_hosts(own.port), None, supervisor.settings)
-        metrics_app = make_metrics_app(scheduler, policy)
-        listeners.append(_listener(metrics_socket, metrics_app, scheduler))
+        policy = AccessPolicy(own.allowed_hosts(own.port), None, settings)
+        metrics_app = make_metrics_app(models, policy)
+        listeners.append(_listener(metrics_socket, metrics_app, models))
         urls += f" and {own.url(own.port)}metrics"
-    server = Server(listeners, Drain(scheduler, partial(announce, f"Serving: {urls}")))
-    supervising = asyncio.ensure_future(supervisor.run(scheduler.serve))
+    server = Server(listeners, Drain(models, partial(announce, f"Serving: {urls}")))
+    supervising = [
+        asyncio.ensure_future(scheduler.supervisor.run(scheduler.serve)) for scheduler in models
+    ]
     serving = asyncio.ensure_future(server.serve_listeners())
     try:
-        await asyncio.wait({supervising, serving}, return_when=asyncio.FIRST_COMPLETED)
-        if not serving.done():  # the supervisor only ends by an internal error
+        await asyncio.wait({*supervising, serving}, return_when=asyncio.FIRST_COMPLETED)
+        if not serving.done():  # a supervisor only ends by an internal error
             server.should_exit = True
         await serving
     finally:
-        supervising.cancel()
-        with suppress(asyncio.CancelledError):
-            await supervising
+        for task in supervising:
+            task.cancel()
+        for task in supervising:
+            with suppress(asyncio.CancelledError):
+                await task
 
 
-def _listener(bound: socket.socket, app: ASGIApp, scheduler: Scheduler) -> Listener:
+def _listener(bound: socket.socket, app: ASGIApp, models: ServedModels) -> Listener:
     return listener(
         bound,
         app,
-        limits=scheduler.settings.connection,
-        on_error=scheduler.metrics.count_response,
+        limits=models.settings.connection,
+        on_error=models.metrics.count_response,
+        string_error_paths=LIBRETRANSLATE_PATHS,
         graceful_seconds=GRACEFUL_SECONDS,
         log_level="error",
     )
 
 
-def _add_gauges(scheduler: Scheduler) -> None:
-    supervisor, add = scheduler.supervisor, scheduler.metrics.add_gauge
-    add("dhyan_ready", "Whether the model can translate", lambda: supervisor.ready)
-    add("dhyan_queue_texts", "Texts in the queue", lambda: len(scheduler.queue))
-    add("dhyan_queue_cost", "Their tokens times beam", lambda: scheduler.queue.cost)
-    add("dhyan_open_requests", "Requests being processed", lambda: scheduler.open_requests)
-    add("dhyan_worker_starts", "Worker processes started", lambda: supervisor.starts)
-
-
 @dataclass
 class Drain:
-    """Graceful shutdown: the first signal drains the scheduler, a second one exits at once."""
+    """Graceful shutdown: the first signal drains the schedulers, a second one exits at once."""
 
-    scheduler: Scheduler
+    models: ServedModels
     announce: Callable[[], None]
     started: float = field(default=0.0, init=False)
 
@@ -123,11 +131,10 @@ class Drain:
 
     def stop(self, signal_number: int) -> bool:
         """Begin to drain; the server itself stops once that is done."""
-        if self.scheduler.draining:
-            if self.scheduler.supervisor.worker:
-                self.scheduler.supervisor.worker.kill()
+        if self.models.draining:
+            self.models.kill_workers()
             os._exit(128 + signal_number)
-        self.scheduler.draining = True
+        self.models.drain()
         self.started = time.monotonic()
         return False
 
@@ -135,14 +142,14 @@ class Drain:
         """Whether everything accepted is answered, or the time for it is over."""
         if not self.started:
             return False
-        settings, seconds = self.scheduler.settings, time.monotonic() - self.started
+        settings, seconds = self.models.settings, time.monotonic() - self.started
         if seconds >= settings.drain_timeout:
-            self.scheduler.close()
+            self.models.close()
             return True
-        return not self.scheduler.open_requests and seconds >= settings.drain_notice
+        return not self.models.open_requests and seconds >= settings.drain_notice
 
 
-def make_app(scheduler: Scheduler, policy: AccessPolicy) -> ASGIApp:
+def make_app(models: ServedModels, policy: AccessPolicy) -> ASGIApp:
     """All routes behind the access guard."""
     app = FastAPI(
         title="dhyan serve",
@@ -150,48 +157,26 @@ def make_app(scheduler: Scheduler, policy: AccessPolicy) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     settings = policy.settings
     limiter = RateLimiter(settings.rate_limit, settings.burst_seconds)
-    service = TranslationService(scheduler, policy, limiter)
+    service = TranslationService(models, policy, limiter)
     app.include_router(translate_routes(service))
     app.include_router(libretranslate_routes(service))
-    app.include_router(health_routes(scheduler))
-    app.include_router(metrics_routes(scheduler))
-    app.openapi = lambda: openapi(app, scheduler.supervisor.card)  # type: ignore[method-assign]
-    add_error_handlers(app)
-    return access_guard(app, policy, scheduler)
+    app.include_router(health_routes(models))
+    app.include_router(metrics_routes(models))
+    app.openapi = lambda: openapi(app, models)  # type: ignore[method-assign]
+    add_error_handlers(app, LIBRETRANSLATE_PATHS)
+    return access_guard(app, policy, models)
 
 
-def make_metrics_app(scheduler: Scheduler, policy: AccessPolicy) -> ASGIApp:
+def make_metrics_app(models: ServedModels, policy: AccessPolicy) -> ASGIApp:
     """The metrics alone."""
     app = FastAPI(title="dhyan metrics", openapi_url=None, redirect_slashes=False)
-    app.include_router(metrics_routes(scheduler))
+    app.include_router(metrics_routes(models))
     add_error_handlers(app)
-    return access_guard(app, policy, scheduler)
-
-
-def openapi(app: FastAPI, card: dict[str, Any]) -> dict[str, Any]:
-    """FastAPI's OpenAPI document, with this server's own facts.
-
-    Invalid bodies get 400, not FastAPI's 422; the languages are the model's, once it is loaded.
-    """
-    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    operations = [operation for path in document["paths"].values() for operation in path.values()]
-    for operation in operations:
-        operation["responses"].pop("422", None)
-    schemas = document["components"]["schemas"]
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    if card:
-        forms = document["paths"]["/translate"]["post"]["requestBody"]["content"].values()
-        inline = [form["schema"] for form in forms if "properties" in form["schema"]]
-        for schema in (schemas["LibreTranslateRequest"], *inline):
-            source, target = card["source_language"], card["target_language"]
-            schema["properties"]["source"] = {"enum": ["auto", source], "default": "auto"}
-            schema["properties"]["target"] = {"enum": [target]}
-    document["components"]["securitySchemes"] = {"api_key": {"type": "http", "scheme": "bearer"}}
-    return document
+    return access_guard(app, policy, models)
 
 
 def raise_descriptor_limit(needed: int) -> None:

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from fastapi import Request
 
 from dhyan.serving.access import AccessPolicy, RateLimiter
-from dhyan.serving.errors import ApiError, model_not_ready, rate_limited
+from dhyan.serving.errors import ApiError, rate_limited, unauthorized
 from dhyan.serving.fair_queue import OnWords
+from dhyan.serving.models import ServedModels
 from dhyan.serving.scheduler import Scheduler
 from dhyan.serving.settings import MAX_DEADLINE
 from dhyan.serving.worker_protocol import Answer, JobOptions
@@ -20,35 +21,46 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class TranslationService:
-    """The scheduler, who may use it, and how much."""
+    """The models, who may use them, and how much."""
 
-    scheduler: Scheduler
+    models: ServedModels
     policy: AccessPolicy
     rate_limiter: RateLimiter
 
-    def model_card(self) -> dict[str, Any]:
-        """Facts about the model, once it is loaded."""
-        supervisor = self.scheduler.supervisor
-        if not supervisor.card:
-            raise model_not_ready(supervisor.reason)
-        return supervisor.card
+    def client(self, request: Request, api_key: str | None) -> str:
+        """The client's name, by the API key of the header or, as LibreTranslate has it, a field."""
+        client, keys = str(request.scope["client_name"]), self.policy.keys
+        if not client and keys is not None:
+            client = keys.client(api_key or "")
+            if not client:
+                raise unauthorized()
+        return client
+
+    def charge(self, client: str, characters: int) -> None:
+        """Take characters from the client's rate limit."""
+        if wait := self.rate_limiter.take(client, characters):
+            raise rate_limited(wait)
 
     async def translate(
         self,
+        scheduler: Scheduler,
         client: str,
         texts: Sequence[str],
         options: JobOptions,
-        deadline: float | None,
+        *,
+        deadline: float | None = None,
         on_words: OnWords | None = None,
     ) -> list[Answer]:
         """The answers to all texts; a text that has none is an error of the request."""
         characters = sum(map(len, texts))
-        if wait := self.rate_limiter.take(client, characters):
-            self.scheduler.metrics.count_request("refused")
-            raise rate_limited(wait)
+        try:
+            self.charge(client, characters)
+        except ApiError:
+            scheduler.metrics.count_request("refused")
+            raise
         timeout = min(deadline or self.policy.settings.deadline, MAX_DEADLINE)
         try:
-            answers = await self.scheduler.translate(
+            answers = await scheduler.translate(
                 texts, options, client=client, timeout=timeout, on_words=on_words
             )
         except ApiError as error:

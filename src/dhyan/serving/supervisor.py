@@ -150,7 +150,10 @@ class Supervisor:
     load: Mapping[str, Any]
     settings: ServerSettings
     canary: Canary = field(default_factory=Canary)
+    name: str = "model"
     card: dict[str, Any] = field(default_factory=dict)
+    known_words: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """the case-folded words of the model's vocabularies, by language"""
     ready: bool = False
     reason: str = "the model is being loaded"
     starts: int = 0
@@ -191,11 +194,15 @@ class Supervisor:
         if reason:
             self._not_ready(reason)
             return False
-        self.card = reply["card"]
+        self.card = {"name": self.name, **reply["card"]}
+        self.known_words = {
+            language: frozenset(map(str.casefold, words))
+            for language, words in reply.get("known_words", {}).items()
+        }
         self.ready, self.reason = True, ""
-        LOG.warning("ready")
+        LOG.warning("%s: ready", self.name)
         return True
 
     def _not_ready(self, reason: str) -> None:
         self.ready, self.reason = False, reason
-        LOG.warning("not ready: %s", reason)
+        LOG.warning("%s: not ready: %s", self.name, reason)

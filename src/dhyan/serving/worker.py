@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dhyan.errors import UnsupportedOption, UserError
@@ -18,12 +17,14 @@ from dhyan.serving.worker_protocol import (
 )
 
 if TYPE_CHECKING:
+    from dhyan.decoding.glossary import Glossary
     from dhyan.decoding.rules import Rule
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.text.sentence_splitter import Paragraph
 
 MAX_TARGET_TOKENS = 512  # of one sentence's translation
 UNBOUNDED = 2**40
+OPTION_NAMES = {"prefixes": "prefix"}
 
 
 @dataclass
@@ -62,15 +63,26 @@ class TranslationWorker:
     """A translator that answers texts batch by batch and stops for cancelled ones."""
 
     translator: "Translator"
-    name: str
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language."""
+        return self.translator.source_language or "en", self.translator.language or "hi"
+
+    def known_words(self) -> dict[str, list[str]]:
+        """The words that the source and target vocabularies have as one token, by language."""
+        tokenizers = (self.translator.source, self.translator.target)
+        return {
+            language: sorted({tokenizer.plain(id) for id in range(len(tokenizer))})
+            for language, tokenizer in zip(self.languages, tokenizers, strict=True)
+        }
 
     def card(self) -> dict[str, Any]:
         """Facts about the model for clients."""
         translator = self.translator
         return {
-            "name": self.name,
-            "source_language": translator.source_language or "en",
-            "target_language": translator.language or "hi",
+            "source_language": self.languages[0],
+            "target_language": self.languages[1],
             "beam": translator.options.width,
             "max_source_length": translator.limits.source,
             "parameters": sum(weight.numel() for weight in translator.model.parameters()),
@@ -80,6 +92,12 @@ class TranslationWorker:
         self, texts: Sequence[JobText], options: JobOptions, channel: WorkerChannel
     ) -> None:
         """Answer each text; an error in one is the answer to that one."""
+        try:
+            glossary = self._glossary(options)
+        except UserError as error:
+            for text in texts:
+                channel.answer(text.job, _unsupported(error, options))
+            return
         sentences: list[SentenceJob] = []
         for text in texts:
             if channel.is_cancelled(text.job):
@@ -91,9 +109,19 @@ class TranslationWorker:
             elif not job.sentences:
                 self._finish(job, options, channel)
             else:
-                sentences += self._sentence_jobs(job)
+                sentences += self._sentence_jobs(job, glossary)
         for group in self._groups(sentences, options):
             self._search(group, options, channel)
+
+    def _glossary(self, options: JobOptions) -> "Glossary | None":
+        """The glossary of a request, checked as a file of terms is."""
+        from dhyan.decoding.glossary import Glossary
+
+        if not options.glossary:
+            return None
+        check_glossary(options.glossary)
+        translator = self.translator
+        return Glossary.build(dict(options.glossary), translator.source, translator.placeholders)
 
     def _text_job(self, text: JobText, options: JobOptions) -> TextJob:
         from dhyan.text.sentence_splitter import split_paragraph
@@ -107,11 +135,13 @@ class TranslationWorker:
         lengths = [len(self.translator.encode(sentence)) - 1 for sentence in sentences]
         return TextJob(text, paragraph, sentences, lengths, {})
 
-    def _sentence_jobs(self, job: TextJob) -> Iterator[SentenceJob]:
-        """Sentences with placeholders are searched alone: these change how a search is batched."""
+    def _sentence_jobs(self, job: TextJob, glossary: "Glossary | None") -> Iterator[SentenceJob]:
+        """Sentences with placeholders or terms of the glossary are searched alone: these change
+        how a search is batched."""
         for position, (sentence, length) in enumerate(zip(job.sentences, job.lengths, strict=True)):
             has_placeholders = bool(self.translator.with_placeholders(sentence)[1])
-            yield SentenceJob(job, position, length, has_placeholders)
+            has_terms = glossary is not None and bool(glossary.target_terms(sentence))
+            yield SentenceJob(job, position, length, has_placeholders or has_terms)
 
     def _groups(
         self, sentences: Sequence[SentenceJob], options: JobOptions
@@ -140,7 +170,7 @@ class TranslationWorker:
                 for job in group:
                     self._search([job], options, channel)
             else:
-                channel.answer(group[0].owner.id, _unsupported(error))
+                channel.answer(group[0].owner.id, _unsupported(error, options))
             return
         for job, translation in zip(group, translations, strict=True):
             owner = job.owner
@@ -162,6 +192,8 @@ class TranslationWorker:
             [job.sentence for job in group],
             beam=options.beam,
             nbest=options.nbest,
+            prefixes=options.prefix or None,
+            glossary=dict(options.glossary) or None,
             rules=rules,
             numbers=[0] * len(group),  # a sample does not depend on the other sentences
         )
@@ -172,7 +204,8 @@ class TranslationWorker:
         """Rules that end cancelled sentences, and that send the words of a stream."""
         from dhyan.decoding.rules import observe
 
-        if self.translator.fast and not options.stream:
+        constrained = options.stream or options.prefix or options.glossary
+        if self.translator.fast and not constrained:
             return []
         searched = [job for job in group if job.length]  # an empty sentence is not searched
         rules = [end_cancelled([partial(channel.is_cancelled, job.owner.id) for job in searched])]
@@ -190,14 +223,8 @@ class TranslationWorker:
         return rules
 
     def _finish(self, job: TextJob, options: JobOptions, channel: WorkerChannel) -> None:
-        from dhyan.decoding.render import join_sentences
-
-        translations = [job.translations[position] for position in range(len(job.sentences))]
-        best = join_sentences(job.paragraph, translations) if job.paragraph else translations[0]
-        hypotheses = [
-            self._as_json(job.text.text, hypothesis, options) for hypothesis in (best, *best.others)
-        ]
-        channel.answer(job.id, {"translations": hypotheses, "tokens": sum(job.lengths)})
+        nbest = [self._as_json(job.text.text, translation, options) for translation in _nbest(job)]
+        channel.answer(job.id, {"translations": nbest, "tokens": sum(job.lengths)})
 
     def _as_json(
         self, text: str, translation: "Translation", options: JobOptions
@@ -207,6 +234,8 @@ class TranslationWorker:
             "score": translation.score,
             "finished": translation.finished,
         }
+        if translation.missing_terms:
+            answer["missing_terms"] = list(translation.missing_terms)
         if options.align:
             from dhyan.insight.word_alignment import word_attention
 
@@ -222,9 +251,59 @@ def _too_long(tokens: int, maximum: int) -> Answer:
     return {"error": message, "code": "sentence_too_long"}
 
 
-def _unsupported(error: UserError) -> Answer:
-    code = "unsupported_option" if isinstance(error, UnsupportedOption) else "invalid_request"
-    return {"error": str(error), "code": code}
+def _nbest(job: TextJob) -> "list[Translation]":
+    """The translations of a text, best first; a paragraph's n-th has each sentence's n-th."""
+    from dhyan.decoding.render import join_sentences
+
+    translations = [job.translations[position] for position in range(len(job.sentences))]
+    ranked = [(translation, *translation.others) for translation in translations]
+    if not job.paragraph:
+        return list(ranked[0])
+    joined: dict[str, Translation] = {}
+    for rank in range(max(map(len, ranked), default=1)):
+        sentences = [nbest[min(rank, len(nbest) - 1)] for nbest in ranked]
+        translation = join_sentences(job.paragraph, sentences)
+        joined.setdefault(translation.text, translation)
+    return list(joined.values())
+
+
+def _unsupported(error: UserError, options: JobOptions) -> Answer:
+    if isinstance(error, UnsupportedOption):
+        return {"error": error_without_terms(error, options), "code": "unsupported_option"}
+    return {"error": str(error), "code": "invalid_request"}
+
+
+def check_glossary(pairs: Sequence[tuple[str, str]]) -> None:
+    """Raise UnsupportedOption for two target terms of one source term, in whatever case."""
+    targets: dict[str, str] = {}
+    for source, target in pairs:
+        if (other := targets.setdefault(source.strip().casefold(), target)) != target:
+            message = "the glossary has both {other!r} and {target!r} for {term!r}: keep one"
+            raise UnsupportedOption(
+                message, option="glossary", term=source, target=target, other=other
+            )
+
+
+class Place(str):
+    """Where a term stands in a request; errors name it instead of the term."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def error_without_terms(error: UnsupportedOption, options: JobOptions) -> str:
+    """The message with places such as `glossary[2]` instead of what the client sent."""
+    places = {options.prefix: Place("the prefix")} if options.prefix else {}
+    for index, (source, target) in enumerate(options.glossary):
+        places.setdefault(source, Place(f"the source term of glossary[{index}]"))
+        places.setdefault(target, Place(f"the target term of glossary[{index}]"))
+    values = {
+        name: places.get(value, Place("a term")) if isinstance(value, str) else value
+        for name, value in error.values.items()
+    }
+    term = values.pop("term")
+    redacted = UnsupportedOption(error.message, term=term, **values)  # type: ignore[arg-type]
+    return redacted.spelled(lambda option: OPTION_NAMES.get(option, option))
 
 
 def end_cancelled(checks: Sequence[Callable[[], bool]]) -> "Rule":
@@ -261,7 +340,7 @@ def load(message: Message) -> TranslationWorker:
         limits=replace(limits, target=longest),
         options=replace(translator.options, nbest=1),
     )
-    return TranslationWorker(translator, Path(message["folder"]).name)
+    return TranslationWorker(translator)
 
 
 if __name__ == "__main__":

@@ -69,13 +69,25 @@ class Unpacker:
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How to translate a text; texts with equal options share a batch. No beam: the model's."""
+    """How to translate a text; texts with equal options share a batch. No beam: the model's.
+
+    `glossary` has pairs of a source term and its target term, `prefix` the start of every
+    translation.
+    """
 
     beam: int | None = None
     nbest: int = 1
     align: bool = False
     paragraphs: bool = False
     stream: bool = False
+    prefix: str = ""
+    glossary: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def from_message(cls, options: Mapping[str, Any]) -> "JobOptions":
+        """Options as a message has them."""
+        glossary = tuple((source, target) for source, target in options["glossary"])
+        return cls(**{**options, "glossary": glossary})
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,10 @@ class WorkerModel(Protocol):
 
     def card(self) -> dict[str, Any]:
         """Facts about the model for clients, and its default `beam`."""
+        ...
+
+    def known_words(self) -> dict[str, list[str]]:
+        """The whole words of its vocabularies, by language."""
         ...
 
     def translate(
@@ -187,12 +203,13 @@ def run_worker(descriptor: int, load: Callable[[Message], WorkerModel]) -> None:
         channel.send({"type": "load_failed", "error": str(error)})
         return
     texts = answers.translations(len(canary))
-    channel.send({"type": "ready", "card": model.card(), "canary": texts})
+    ready = {"card": model.card(), "known_words": model.known_words(), "canary": texts}
+    channel.send({"type": "ready", **ready})
     while True:
         message = channel.next()
         channel.begin_batch(message["batch"])
         jobs = [JobText(job, text) for job, text in message["jobs"]]
-        model.translate(jobs, JobOptions(**message["options"]), channel)
+        model.translate(jobs, JobOptions.from_message(message["options"]), channel)
         channel.end_batch()
 
 

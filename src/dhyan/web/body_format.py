@@ -95,8 +95,12 @@ def parse_json(raw: bytes) -> Any:
     return value
 
 
-def parse_form(raw: bytes) -> dict[str, Any]:
-    """The fields of a form, each a string."""
+class FormValue(str):
+    """A value of a form; a schema may read a number from it, as forms have only text."""
+
+
+def parse_form(raw: bytes) -> dict[str, FormValue]:
+    """The fields of a form."""
     try:
         fields = parse_qsl(
             raw.decode("utf-8"),
@@ -107,7 +111,7 @@ def parse_form(raw: bytes) -> dict[str, Any]:
         )
     except ValueError:
         raise invalid_request("The body is not a valid form.") from None
-    return dict(fields)
+    return {name: FormValue(value) for name, value in fields}
 
 
 def _refuse_constant(name: str) -> float:

@@ -6,7 +6,7 @@ pyproject.toml caps uvicorn to the versions they were tested with.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any
 
@@ -41,10 +41,19 @@ def _too_many_connections() -> ApiError:
 
 
 def connection_class(
-    limits: ConnectionLimits, on_error: Callable[[int], None]
+    limits: ConnectionLimits,
+    on_error: Callable[[int], None],
+    string_error_paths: Collection[str] = (),
 ) -> type[asyncio.Protocol]:
-    """The protocol class of a server's connections; `on_error` gets the status of each error."""
-    attributes = {"limits": limits, "on_error": staticmethod(on_error)}
+    """The protocol class of a server's connections; `on_error` gets the status of each error.
+
+    Errors of requests to `string_error_paths` have the message alone.
+    """
+    attributes = {
+        "limits": limits,
+        "on_error": staticmethod(on_error),
+        "string_error_paths": string_error_paths,
+    }
     return type("LimitedConnection", (Connection,), attributes)
 
 
@@ -70,6 +79,7 @@ class Connection(H11Protocol):
 
     limits: ConnectionLimits
     on_error: Callable[[int], None]
+    string_error_paths: Collection[str]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -215,7 +225,9 @@ class Connection(H11Protocol):
         is_running = self.cycle is not None and not self.cycle.response_complete
         is_unread = self.conn.their_state is h11.SEND_BODY
         if not ((is_running or is_unread) and self.cycle.response_started):
-            self.transport.write(_raw_response(error))
+            has_path = is_running or is_unread
+            as_string = has_path and self.cycle.scope["path"] in self.string_error_paths
+            self.transport.write(_raw_response(error, as_string))
             self.on_error(error.status_code)
         if is_running:
             self.cycle.disconnected = True
@@ -223,12 +235,12 @@ class Connection(H11Protocol):
         self.close(linger=True)
 
 
-def _raw_response(error: ApiError) -> bytes:
+def _raw_response(error: ApiError, as_string: bool) -> bytes:
     phrase = HTTPStatus(error.status_code).phrase
-    headers = [*error.raw_headers(), (b"connection", b"close")]
+    headers = [*error.raw_headers(as_string=as_string), (b"connection", b"close")]
     lines = [b"%s: %s\r\n" % header for header in headers]
     start = f"HTTP/1.1 {error.status_code} {phrase}\r\n".encode()
-    return start + b"".join(lines) + b"\r\n" + error.body()
+    return start + b"".join(lines) + b"\r\n" + error.body(as_string=as_string)
 
 
 class LingeringTransport:

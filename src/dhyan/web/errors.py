@@ -1,6 +1,10 @@
-"""The error body of both servers: `{"error": {"code", "message"}}`, short, repeating no input."""
+"""The error body of both servers: `{"error": {"code", "message"}}`, short, repeating no input.
+
+On the paths of another program's API, whose clients read `error` as text, it is `{"error": message}`.
+"""
 
 import json
+from collections.abc import Callable, Collection
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -29,20 +33,21 @@ class ApiError(HTTPException):
             headers["www-authenticate"] = "Bearer"
         super().__init__(status, self.message, headers)
 
-    def body(self) -> bytes:
-        """The JSON that is sent."""
-        return json.dumps({"error": {"code": self.code, "message": self.message}}).encode()
+    def body(self, *, as_string: bool = False) -> bytes:
+        """The JSON that is sent: an object with code and message, or the message alone."""
+        detail = self.message if as_string else {"code": self.code, "message": self.message}
+        return json.dumps({"error": detail}).encode()
 
-    def raw_headers(self) -> RawHeaders:
+    def raw_headers(self, *, as_string: bool = False) -> RawHeaders:
         """The headers that are sent, with type and length of the body."""
         headers = {"content-type": "application/json", **(self.headers or {})}
-        headers["content-length"] = str(len(self.body()))
+        headers["content-length"] = str(len(self.body(as_string=as_string)))
         return [(name.encode(), value.encode()) for name, value in headers.items()]
 
-    def response(self) -> Response:
+    def response(self, *, as_string: bool = False) -> Response:
         """The error as a response."""
         headers = {"content-type": "application/json", **(self.headers or {})}
-        return Response(self.body(), self.status_code, headers)
+        return Response(self.body(as_string=as_string), self.status_code, headers)
 
 
 def _shortened(message: str) -> str:
@@ -62,47 +67,51 @@ def body_too_large(max_bytes: int) -> ApiError:
     return ApiError(413, "body_too_large", f"Body is too large; send at most {max_bytes} bytes.")
 
 
-async def send_error(send: Send, error: ApiError) -> None:
+async def send_error(send: Send, error: ApiError, *, as_string: bool = False) -> None:
     """Answer an ASGI request with an error."""
-    start = {"status": error.status_code, "headers": error.raw_headers()}
-    await send({"type": "http.response.start", **start})
-    await send({"type": "http.response.body", "body": error.body()})
+    headers = error.raw_headers(as_string=as_string)
+    await send({"type": "http.response.start", "status": error.status_code, "headers": headers})
+    await send({"type": "http.response.body", "body": error.body(as_string=as_string)})
 
 
-def add_error_handlers(app: FastAPI) -> None:
-    """Give every error of an application the one error body."""
-    app.add_exception_handler(ApiError, _api_error)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(Exception, _internal_error)
+def add_error_handlers(app: FastAPI, string_error_paths: Collection[str] = ()) -> None:
+    """Give every error of an application the error body of its path."""
+
+    def add(error_class: type[Exception], convert: Callable[[Request, Any], ApiError]) -> None:
+        async def handle(request: Request, error: Exception) -> Response:
+            as_string = request.scope["path"] in string_error_paths
+            return convert(request, error).response(as_string=as_string)
+
+        app.add_exception_handler(error_class, handle)
+
+    add(ApiError, lambda request, error: error)
+    add(HTTPException, _http_error)
+    add(RequestValidationError, _validation_error)
+    add(Exception, _internal_error)
 
 
-async def _api_error(request: Request, error: Any) -> Response:
-    return error.response()
-
-
-async def _http_error(request: Request, error: Any) -> Response:
+def _http_error(request: Request, error: HTTPException) -> ApiError:
     code = CODES_BY_STATUS.get(error.status_code, "request_failed")
     schema = request.app.openapi_url
     where = f" {schema} lists the paths and their methods." if schema else ""
-    response = ApiError(error.status_code, code, f"{error.detail}.{where}").response()
-    response.headers.update(error.headers or {})
-    return response
+    api_error = ApiError(error.status_code, code, f"{error.detail}.{where}")
+    api_error.headers = {**(api_error.headers or {}), **(error.headers or {})}
+    return api_error
 
 
-async def _validation_error(request: Request, error: Any) -> Response:
+def _validation_error(request: Request, error: Any) -> ApiError:
     """The first violation of the schema, without names or values the client sent."""
     violation = error.errors()[0]
     schema = request.app.openapi_url
     if violation["type"] == "extra_forbidden":
-        return invalid_request(f"Unknown field; {schema} lists the fields.").response()
+        return invalid_request(f"Unknown field; {schema} lists the fields.")
     field, *rest = violation["loc"][1:] or ("body",)
     indexes = [part for part in rest if isinstance(part, int)]
     field_path = ".".join(map(str, (field, *indexes)))
     message = violation["msg"].removeprefix("Value error, ")
-    return invalid_request(f"{field_path}: {message}").response()
+    return invalid_request(f"{field_path}: {message}")
 
 
-async def _internal_error(request: Request, error: Exception) -> Response:
+def _internal_error(request: Request, error: Exception) -> ApiError:
     message = "Internal error; the server's log has the traceback."
-    return ApiError(500, "internal_error", message).response()
+    return ApiError(500, "internal_error", message)

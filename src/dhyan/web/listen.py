@@ -3,6 +3,7 @@
 Imports no library at the top: every start of the command line reads the limits.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import socket
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+DEFAULT_PORTS = re.compile(r"http://.*:80|https://.*:443")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,20 @@ class ConnectionLimits:
     max_body_bytes: int = 1024 * 1024
     max_header_bytes: int = 16 * 1024
     max_connections: int = 4096
+
+
+def check_origin(origin: str) -> str:
+    """A web page's origin as browsers send it, such as `https://example.org`, or a UserError."""
+    if not ORIGIN.fullmatch(origin):
+        raise UserError(
+            f"--cors-origin {origin}: not an origin; give scheme, host and port as the browser "
+            "sends them, such as https://example.org or http://localhost:3000"
+        )
+    if DEFAULT_PORTS.fullmatch(origin):
+        raise UserError(
+            f"--cors-origin {origin}: browsers leave out the default port; leave it out too"
+        )
+    return origin
 
 
 def bind(address: ListenAddress, option: str = "--port") -> "socket.socket":

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +53,7 @@ def listener(
     *,
     limits: ConnectionLimits | None = None,
     on_error: Any = lambda status: None,
+    string_error_paths: Collection[str] = (),
     graceful_seconds: int = 2,
     log_level: str = "warning",
 ) -> Listener:
@@ -60,7 +61,7 @@ def listener(
     options: dict[str, Any] = {}
     if limits:
         options = {
-            "http": connection_class(limits, on_error),
+            "http": connection_class(limits, on_error, string_error_paths),
             "timeout_keep_alive": limits.keep_alive_timeout,
         }
     config = uvicorn.Config(

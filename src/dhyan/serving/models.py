@@ -1,0 +1,157 @@
+"""The models of a server, each with a scheduler and a worker process of its own.
+
+A request chooses one by its name or by its language pair; a server of one model needs neither.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dhyan.serving.errors import ApiError, invalid_request, model_not_found, model_not_ready
+from dhyan.serving.languages import Detection, detect
+from dhyan.serving.metrics import Metrics
+from dhyan.serving.scheduler import Scheduler
+from dhyan.serving.settings import ServerSettings
+from dhyan.serving.supervisor import Supervisor
+
+
+@dataclass(frozen=True)
+class ServedModels:
+    """The schedulers of all models by name, in the order of the command line."""
+
+    schedulers: Mapping[str, Scheduler]
+    metrics: Metrics
+    settings: ServerSettings
+
+    @classmethod
+    def build(cls, supervisors: Sequence[Supervisor]) -> "ServedModels":
+        """A scheduler before each worker, all with the same settings."""
+        metrics, settings = Metrics(), supervisors[0].settings
+        schedulers = {
+            supervisor.name: Scheduler(supervisor, settings, metrics.of_model(supervisor.name))
+            for supervisor in supervisors
+        }
+        models = cls(schedulers, metrics, settings)
+        models._add_gauges()
+        return models
+
+    def _add_gauges(self) -> None:
+        gauges = {
+            "dhyan_ready": "Whether the model can translate",
+            "dhyan_queue_texts": "Texts in the queue",
+            "dhyan_queue_cost": "Their tokens times beam",
+            "dhyan_open_requests": "Requests being processed",
+            "dhyan_worker_starts": "Worker processes started",
+        }
+        for gauge, help in gauges.items():
+            read = {name: scheduler.gauges()[gauge] for name, scheduler in self.schedulers.items()}
+            self.metrics.add_gauge(gauge, help, read)
+
+    def __iter__(self) -> Iterator[Scheduler]:
+        return iter(self.schedulers.values())
+
+    def cards(self) -> list[dict[str, Any]]:
+        """Facts about every model, once all are loaded."""
+        for scheduler in self:
+            if not scheduler.supervisor.card:
+                raise self._not_ready(scheduler)
+        return [scheduler.supervisor.card for scheduler in self]
+
+    def choose(self, model: str | None, source: str | None, target: str | None) -> Scheduler:
+        """The scheduler of the model with this name that translates this language pair."""
+        candidates = [own for name, own in self.schedulers.items() if model in (None, name)]
+        if not candidates:
+            raise model_not_found("No model has that name; /v1/models lists the models.")
+        if source is None and target is None:
+            if len(candidates) > 1:
+                names = ", ".join(self.schedulers)
+                raise invalid_request(
+                    f"This server has several models: give model ({names}), or source_language "
+                    "and target_language."
+                )
+            return candidates[0]
+        if (chosen := self._first(candidates, source, target)) is None:
+            raise model_not_found(f"No such model translates that; there is {self._pairs()}.")
+        return chosen
+
+    def for_pair(self, source: str, target: str) -> Scheduler:
+        """The first scheduler of a language pair."""
+        if (chosen := self._first(list(self), source, target)) is None:
+            raise invalid_request(f"This server only translates {self._pairs()}.")
+        return chosen
+
+    def _first(
+        self, candidates: Sequence[Scheduler], source: str | None, target: str | None
+    ) -> Scheduler | None:
+        for scheduler in candidates:
+            card = scheduler.supervisor.card
+            pair = (card.get("source_language"), card.get("target_language"))
+            if card and source in (None, pair[0]) and target in (None, pair[1]):
+                return scheduler
+        for scheduler in candidates:
+            if not scheduler.supervisor.card:
+                raise self._not_ready(scheduler)
+        return None
+
+    def _pairs(self) -> str:
+        pairs = [(card["source_language"], card["target_language"]) for card in self.cards()]
+        return ", ".join(f"from {source} to {target}" for source, target in dict.fromkeys(pairs))
+
+    def detect(self, text: str) -> list[Detection]:
+        """The languages of the models, as likely as the text's script and words make them."""
+        self.cards()
+        vocabularies: dict[str, list[frozenset[str]]] = {}
+        for scheduler in self:
+            for language, words in scheduler.supervisor.known_words.items():
+                vocabularies.setdefault(language, []).append(words)
+        return detect(text, vocabularies)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all models can translate."""
+        return all(scheduler.supervisor.ready for scheduler in self)
+
+    def not_ready(self) -> ApiError:
+        """The error of the first model that cannot translate."""
+        waiting = [scheduler for scheduler in self if not scheduler.supervisor.ready]
+        return self._not_ready(waiting[0]) if waiting else model_not_ready("")
+
+    def _not_ready(self, scheduler: Scheduler) -> ApiError:
+        place = f"{scheduler.name}: " if len(self.schedulers) > 1 else ""
+        return model_not_ready(place + scheduler.supervisor.reason)
+
+    @property
+    def draining(self) -> bool:
+        """Whether the server is being shut down."""
+        return any(scheduler.draining for scheduler in self)
+
+    def drain(self) -> None:
+        """Accept no more requests."""
+        for scheduler in self:
+            scheduler.draining = True
+
+    @property
+    def open_requests(self) -> int:
+        """Requests being processed."""
+        return sum(scheduler.open_requests for scheduler in self)
+
+    def is_full(self, client: str) -> bool:
+        """Whether every model would refuse even a small request of this client.
+
+        A request refused by this is counted for the first model: it has not chosen one yet.
+        """
+        full = all(scheduler.is_full(client) for scheduler in self)
+        if full:
+            next(iter(self)).metrics.count_request("refused")
+        return full
+
+    def close(self) -> None:
+        """Fail whatever is not done."""
+        for scheduler in self:
+            scheduler.close()
+
+    def kill_workers(self) -> None:
+        """Kill the worker processes, whatever they do."""
+        for scheduler in self:
+            if scheduler.supervisor.worker:
+                scheduler.supervisor.worker.kill()

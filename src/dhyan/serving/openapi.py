@@ -1,0 +1,60 @@
+"""The OpenAPI document: FastAPI's, with the facts of this server and of its models."""
+
+import re
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from dhyan.serving.libretranslate import AUTO
+from dhyan.serving.models import ServedModels
+
+VALIDATION_SCHEMAS = ("HTTPValidationError", "ValidationError")
+
+
+def openapi(app: FastAPI, models: ServedModels) -> dict[str, Any]:
+    """The document: invalid bodies get 400, not FastAPI's 422; names and languages are the models'.
+
+    Languages are described once all models are loaded.
+    """
+    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    for operation in operations:
+        operation["responses"].pop("422", None)
+    schemas = document["components"]["schemas"]
+    for name in VALIDATION_SCHEMAS:
+        schemas.pop(name, None)
+    _add_models(schemas, models)
+    document["components"]["securitySchemes"] = {"api_key": {"type": "http", "scheme": "bearer"}}
+    return document
+
+
+def _add_models(schemas: dict[str, Any], models: ServedModels) -> None:
+    """Describe the names and languages that choose a model."""
+    cards = [scheduler.supervisor.card for scheduler in models]
+    requests = [schemas[name] for name in ("TranslateRequest", "StreamRequest")]
+    for schema in requests:
+        _restrict(schema, "model", list(models.schedulers))
+        if len(cards) > 1:
+            by_pair = {"required": ["source_language", "target_language"]}
+            schema["anyOf"] = [{"required": ["model"]}, by_pair]
+    if not all(cards):
+        return
+    sources = list(dict.fromkeys(card["source_language"] for card in cards))
+    targets = list(dict.fromkeys(card["target_language"] for card in cards))
+    for schema in requests:
+        _restrict(schema, "source_language", sources)
+        _restrict(schema, "target_language", targets)
+    _restrict(schemas["LibreTranslateRequest"], "source", [AUTO, *sources])
+    _restrict(schemas["LibreTranslateRequest"], "target", targets)
+
+
+def _restrict(schema: dict[str, Any], field: str, values: list[str]) -> None:
+    """Describe the values of a field by a pattern.
+
+    An enumeration would be a type of its own in generated clients, which then fit no other server.
+    """
+    declared = schema["properties"][field]
+    [text] = [own for own in declared.get("anyOf", [declared]) if own["type"] == "string"]
+    text["pattern"] = f"^({'|'.join(map(re.escape, values))})$"
+    text["maxLength"] = max(map(len, values))
