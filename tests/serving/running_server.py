@@ -45,9 +45,11 @@ class Running:
         status, _, raw = self.request("POST", "/v1/translate", body, headers)
         return status, json.loads(raw)
 
-    def metrics(self, headers=()):
-        """Prometheus samples by name and labels."""
+    def metrics(self, headers=(), *, by_model=False):
+        """Prometheus samples by name and labels; the label of a single model is left out."""
         page = self.request("GET", "/metrics", headers=headers)[2].decode()
+        if not by_model:
+            page = re.sub(r'model="[^"]*",?', "", page).replace("{}", "")
         lines = (line.rpartition(" ") for line in page.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, _, value in lines}
 

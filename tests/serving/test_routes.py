@@ -1,15 +1,13 @@
-"""Routes: translations, streams, LibreTranslate clients, the schema, and one error body."""
+"""Routes: translations, streams, the OpenAPI document, and the error bodies."""
 
 import asyncio
 import json
 import random
-import urllib.parse
+import re
 
 import pytest
 
 from dhyan.serving.routes import WordStream
-
-FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
 def error_of(raw):
@@ -19,6 +17,15 @@ def error_of(raw):
     assert set(body) == {"error"}
     assert set(body["error"]) == {"code", "message"}
     return body["error"]
+
+
+def check_error(path, raw):
+    """An error is an object with code and message; on LibreTranslate's routes it is a string."""
+    if path.startswith("/v1/"):
+        assert error_of(raw)["code"]
+    else:
+        assert len(raw) <= 2048
+        assert isinstance(json.loads(raw)["error"], str)
 
 
 def test_one_text_and_several_are_translated(server):
@@ -94,31 +101,6 @@ def test_a_stream_without_words_has_none():
     assert asyncio.run(read()) == (False, [])
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "expected"),
-    [
-        ({"q": "a b", "source": "en", "target": "hi"}, {}, "A B"),
-        ({"q": "a", "source": "auto", "target": "hi", "alternatives": 3, "api_key": ""}, {}, "A"),
-        ({"q": ["a", "b"], "source": "en", "target": "hi", "format": "text"}, {}, ["A", "B"]),
-        (
-            urllib.parse.urlencode({"q": "क & b", "source": "en", "target": "hi"}).encode(),
-            FORM, "क & B",
-        ),
-    ],
-)  # fmt: skip
-def test_libretranslate_clients_are_answered(server, body, headers, expected):
-    status, _, raw = server.request("POST", "/translate", body, headers)
-    assert (status, json.loads(raw)) == (200, {"translatedText": expected})
-
-
-def test_other_languages_are_refused(server):
-    for source, target in (("de", "hi"), ("en", "de"), ("hi", "en")):
-        body = {"q": "a", "source": source, "target": target}
-        status, _, raw = server.request("POST", "/translate", body)
-        assert status == 400
-        assert "from en to hi" in error_of(raw)["message"]
-
-
 def test_model_languages_and_health_are_served(server):
     [model] = json.loads(server.request("GET", "/v1/models")[2])["models"]
     languages = (model["source_language"], model["target_language"])
@@ -133,8 +115,8 @@ def test_model_languages_and_health_are_served(server):
 def test_the_schema_has_every_path_and_every_error(server):
     document = json.loads(server.request("GET", "/openapi.json")[2])
     assert set(document["paths"]) == {
-        "/v1/translate", "/v1/translate/stream", "/v1/models", "/translate", "/languages",
-        "/livez", "/readyz", "/metrics",
+        "/v1/translate", "/v1/translate/stream", "/v1/models", "/translate", "/detect",
+        "/languages", "/livez", "/readyz", "/metrics",
     }  # fmt: skip
     operation = document["paths"]["/v1/translate"]["post"]
     assert {"200", "400", "413", "429", "503", "504"} <= set(operation["responses"])
@@ -150,10 +132,70 @@ def test_the_schema_has_the_declared_bounds_and_help(server):
     [beam] = [choice for choice in fields["beam"]["anyOf"] if choice["type"] == "integer"]
     assert (beam["minimum"], beam["maximum"]) == (1, 16)
     assert fields["beam"]["description"].startswith("Beam size")
-    forms = document["paths"]["/translate"]["post"]["requestBody"]["content"]
-    assert set(forms) == {"application/json", "application/x-www-form-urlencoded"}
     events = document["paths"]["/v1/translate/stream"]["post"]["responses"]["200"]["content"]
     assert set(events) == {"text/event-stream"}
+
+
+def operations(document):
+    """Every operation of an OpenAPI document, with its path."""
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            yield path, operation
+
+
+def test_generated_clients_get_names_for_everything(server):
+    """What openapi-python-client 0.29 needs to make a client that imports and works."""
+    document = json.loads(server.request("GET", "/openapi.json")[2])
+    ids = [operation["operationId"] for _, operation in operations(document)]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch("[a-z_]+", id) for id in ids)
+    for path, operation in operations(document):
+        assert len(operation["tags"]) == 1, path
+        if "requestBody" in operation:
+            assert operation["requestBody"]["required"]
+            [(media_type, content)] = operation["requestBody"]["content"].items()
+            assert media_type == "application/json"
+            assert set(content["schema"]) == {"$ref"}
+        for status, response in operation["responses"].items():
+            for media_type, content in response["content"].items():
+                schema = content["schema"]
+                if media_type == "application/json":
+                    assert "$ref" in schema.get("items", schema), (path, status)
+                else:
+                    assert schema["type"] == "string", (path, status)
+
+
+def test_names_and_languages_are_strings_with_a_pattern(server):
+    """An enumeration would tie a generated client to one server."""
+    schemas = json.loads(server.request("GET", "/openapi.json")[2])["components"]["schemas"]
+    fields = schemas["TranslateRequest"]["properties"]
+    patterns = {name: fields[name]["anyOf"][0]["pattern"] for name in fields if "model" in name}
+    assert patterns == {"model": "^(fixed)$"}
+    assert fields["source_language"]["anyOf"][0]["pattern"] == "^(en)$"
+    assert schemas["LibreTranslateRequest"]["properties"]["source"]["pattern"] == "^(auto|en)$"
+    assert not [name for name, schema in schemas.items() if "enum" in schema]
+
+
+def test_prefix_and_glossary_reach_the_model(server):
+    for glossary in ({"are": "sind"}, [["are", "sind"]]):
+        _, body = server.translate("how are you", prefix="Na,", glossary=glossary)
+        assert body["translations"][0][0]["text"] == "Na, HOW sind YOU"
+    assert server.translate("how are you")[1]["translations"][0][0]["text"] == "HOW ARE YOU"
+
+
+def test_the_only_model_may_be_named(server):
+    names = {"model": "fixed", "source_language": "en", "target_language": "hi"}
+    for own in (names, {"model": "fixed"}, {"target_language": "hi"}, {}):
+        assert server.translate("a", **own)[0] == 200
+        raw = server.request("POST", "/v1/translate/stream", {"text": "a", **own})[2]
+        assert b"event: done" in raw
+    for other in (
+        {"model": "x"},
+        {"source_language": "hi"},
+        {"model": "fixed", "target_language": "x"},
+    ):
+        status, body = server.translate("a", **other)
+        assert (status, body["error"]["code"]) == (404, "model_not_found")
 
 
 def test_a_text_that_cannot_be_translated_is_named(server):
@@ -177,6 +219,12 @@ INVALID = [
     {"text": "a", "deadline": 0},
     {"text": "a", "deadline": -1}, {"text": "a", "deadline": 1e9}, {"text": "a", SECRET: 1},
     {"text": "a", "paragraphs": True, "nbest": 2}, {"text": "a" * 5001}, {"text": ["a"] * 129},
+    {"text": "a", "paragraphs": True, "prefix": "b"}, {"text": "a", "prefix": "b" * 1001},
+    {"text": "a", "prefix": 1}, {"text": "a", "glossary": "b"}, {"text": "a", "glossary": [["b"]]},
+    {"text": "a", "glossary": [["b", ""]]}, {"text": "a", "glossary": {"": "b"}},
+    {"text": "a", "glossary": {SECRET: 1}}, {"text": "a", "glossary": [[SECRET, "b", "c"]]},
+    {"text": "a", "glossary": [["b", "c"]] * 201}, {"text": "a", "glossary": {"b" * 201: "c"}},
+    {"text": "a", "model": 1}, {"text": "a", "target_language": 1},
     {"text": ["a", ["b"]]}, {"text": {"a": "b"}}, {"text": [SECRET, 2]}, {"text": {SECRET: 2}},
 ]  # fmt: skip
 
@@ -186,7 +234,8 @@ def test_invalid_bodies_are_refused_and_not_repeated(server, path):
     for body in INVALID:
         status, _, raw = server.request("POST", path, json.dumps(body).encode())
         assert status == 400, body
-        assert error_of(raw)["code"] == "invalid_request"
+        check_error(path, raw)
+        assert not path.startswith("/v1/") or error_of(raw)["code"] == "invalid_request"
         assert SECRET.encode() not in raw
 
 
@@ -228,7 +277,7 @@ def test_mutated_bodies_get_200_or_400(server, count):
         statuses.add(status)
         assert status in (200, 400), raw
         if status == 400:
-            error_of(response)
+            check_error(path, response)
     assert statuses == {200, 400}
     print(f"{count:,} mutated bodies: only {sorted(statuses)}")
 

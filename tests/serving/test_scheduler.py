@@ -21,7 +21,7 @@ def make_scheduler(**options):
     canary = Canary(("one",), ("ONE",))
     supervisor = Supervisor((), {}, settings, canary, card={"beam": 1}, ready=True)
     supervisor.worker = SimulatedWorker()
-    return Scheduler(supervisor, settings, Metrics())
+    return Scheduler(supervisor, settings, Metrics().of_model("model"))
 
 
 def submit(scheduler, *texts, client="a", timeout=5.0, options=JobOptions()):  # noqa: B008
