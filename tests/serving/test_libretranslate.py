@@ -48,8 +48,8 @@ def test_its_client_detects_the_language(client):
 def test_its_client_lists_the_languages(client):
     assert client.languages() == [
         {"code": "en", "name": "English", "targets": ["hi"]},
-        {"code": "hi", "name": "Hindi", "targets": []},
         {"code": "de", "name": "German", "targets": ["hi"]},
+        {"code": "hi", "name": "Hindi", "targets": []},
     ]
 
 

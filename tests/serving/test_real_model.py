@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -24,7 +25,7 @@ from dhyan.serving.worker import load as load_worker
 from dhyan.serving.worker_protocol import CollectedAnswers, JobOptions, JobText
 from tests.serving.running_server import running_server
 from tests.serving.test_shutdown import wait_not_ready, worker_pid
-from tests.tiny_models import command, tiny_recipe, write_corpus
+from tests.tiny_models import command, environment, tiny_recipe, write_corpus
 
 pytestmark = pytest.mark.slow
 
@@ -176,9 +177,69 @@ def test_paragraphs_are_translated_sentence_by_sentence(real):
     status, body = real.translate("\n".join(texts), paragraphs=True)
     assert (status, body["translations"][0][0]["text"]) == (200, "\n".join(alone))
     body = {"q": "\n".join(texts), "source": "auto", "target": "hi"}
-    assert json.loads(real.request("POST", "/translate", body)[2]) == {
-        "translatedText": "\n".join(alone)
-    }
+    response = json.loads(real.request("POST", "/translate", body)[2])
+    assert response["translatedText"] == "\n".join(alone)
+    assert response["detectedLanguage"]["language"] == "en"
+
+
+def test_alternatives_of_a_text_join_those_of_its_sentences(real):
+    texts = sentences(2)
+    nbest = [real.translate(text, nbest=3)[1]["translations"][0] for text in texts]
+    body = {"q": "\n".join(texts), "source": "en", "target": "hi", "alternatives": 2}
+    response = json.loads(real.request("POST", "/translate", body)[2])
+    ranked = ["\n".join(own["text"] for own in rank) for rank in zip(*nbest, strict=True)]
+    assert [response["translatedText"], *response["alternatives"]] == ranked
+
+
+def test_the_models_own_words_are_detected(real, folder):
+    words = " ".join(sentences(3))
+    _, _, raw = real.request("POST", "/detect", {"q": words})
+    assert json.loads(raw)[0]["language"] == "en"
+    hindi = load(folder, device="cpu")(sentences(1))[0].text
+    _, _, raw = real.request("POST", "/detect", {"q": hindi})
+    assert json.loads(raw)[0]["language"] == "hi"
+
+
+def command_line(folder, text, *options):
+    """The translations that `dhyan translate` prints."""
+    arguments = command("translate", folder, "--device", "cpu", "--threads", "1", *options)
+    done = subprocess.run(
+        arguments, input=text.encode(), capture_output=True, env=environment(), check=True
+    )
+    return done.stdout.decode().splitlines()
+
+
+def test_prefix_and_glossary_are_those_of_the_command_line(real, folder, tmp_path):
+    texts = ["twenty one", "three hundred seven", "forty two"]
+    glossary = tmp_path / "glossary.tsv"
+    glossary.write_text("twenty one\tसात\nforty\tबीस\n")
+    by_command = command_line(folder, "\n".join(texts), "--glossary", str(glossary))
+    pairs = [["twenty one", "सात"], ["forty", "बीस"]]
+    for own in (pairs, dict(pairs)):
+        status, body = real.translate(texts, glossary=own)
+        assert status == 200
+        assert [translation["text"] for translation in best(body)] == by_command
+    assert "सात" in by_command[0]
+    by_command = command_line(folder, "\n".join(texts), "--prefix", "एक सौ")
+    _, body = real.translate(texts, prefix="एक सौ")
+    assert [translation["text"] for translation in best(body)] == by_command
+    assert all(text.startswith("एक सौ") for text in by_command)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"glossary": [["one", "q9Z\u4e00"]]}, "the target term of glossary[0]"),
+        ({"glossary": [["one", "एक"], ["ONE", "दो"]]}, "the source term of glossary[1]"),
+        ({"glossary": {"one": "एक"}, "beam": 1}, "glossary needs a beam of 2 or more"),
+        ({"prefix": "q9Z\u4e00"}, "the prefix"),
+    ],
+)
+def test_terms_that_cannot_be_required_are_named_by_their_place(real, options, message):
+    status, body = real.translate(["one two", "one"], **options)
+    assert (status, body["error"]["code"]) == (400, "unsupported_option")
+    assert message in body["error"]["message"]
+    assert "q9Z" not in body["error"]["message"]
 
 
 ODD = [

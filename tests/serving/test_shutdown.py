@@ -132,10 +132,15 @@ def _send_quietly(running, text):
         running.translate(text, deadline=60)
 
 
-def worker_pid(running):
-    """The id of the worker process."""
+def worker_pids(running):
+    """The ids of the worker processes, in the order in which they were started."""
     pid = running.process.pid
-    [worker] = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return sorted(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def worker_pid(running):
+    """The id of the only worker process."""
+    [worker] = worker_pids(running)
     return worker
 
 
