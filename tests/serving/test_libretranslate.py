@@ -152,7 +152,8 @@ def test_every_error_is_a_string(server):
 
 def test_an_unfinished_body_has_a_string_error(tmp_path):
     with running_server(tmp_path, connection={"body_timeout": 0.2}) as running:
-        head = f"host: 127.0.0.1:{running.port}\r\ncontent-length: 9\r\n\r\n{{"
+        host = f"host: 127.0.0.1:{running.port}"
+        head = f"{host}\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{{"
         for path, code in (("/translate", b""), ("/v1/translate", b'"request_timeout"')):
             response = running.send_raw(f"POST {path} HTTP/1.1\r\n{head}".encode())
             assert response.startswith(b"HTTP/1.1 408 ")
