@@ -18,7 +18,7 @@ from pathlib import Path
 from starlette.types import ASGIApp, Scope
 
 from dhyan.errors import UserError
-from dhyan.serving.errors import overloaded, shutting_down, unauthorized
+from dhyan.serving.errors import shutting_down, unauthorized
 from dhyan.serving.models import ServedModels
 from dhyan.serving.settings import ServerSettings
 from dhyan.web.errors import RawHeaders
@@ -169,8 +169,7 @@ def access_guard(app: ASGIApp, policy: AccessPolicy, models: ServedModels) -> Re
         if scope["path"] in TRANSLATE_PATHS and scope["method"] == "POST":
             if models.draining:
                 raise shutting_down()
-            if models.is_full(client):
-                raise overloaded(1.0)
+            models.check_capacity(client)
 
     def on_response(status: int) -> RawHeaders:
         models.metrics.count_response(status)

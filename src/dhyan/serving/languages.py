@@ -230,8 +230,8 @@ def detect(text: str, vocabularies: Mapping[str, Sequence[Collection[str]]]) -> 
     """
     words = list(_words(text[:MAX_CHARACTERS]))
     detections = [
-        Detection(language, _confidence(words, _script(language), known))
-        for language, known in vocabularies.items()
+        Detection(language, _confidence(words, _script(language), own))
+        for language, own in vocabularies.items()
     ]
     return sorted(detections, key=lambda detection: -detection.confidence)
 
@@ -251,9 +251,9 @@ def _confidence(
 def _words(text: str) -> Iterator[str]:
     """Case-folded words without the digits and punctuation around them."""
     for token in normalize(text).casefold().split():
-        letters = [at for at, character in enumerate(token) if _is_letter(character)]
-        if letters:
-            yield token[letters[0] : letters[-1] + 1]
+        positions = [at for at, character in enumerate(token) if _is_letter(character)]
+        if positions:
+            yield token[positions[0] : positions[-1] + 1]
 
 
 def _is_letter(character: str) -> bool:

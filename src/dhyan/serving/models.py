@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dhyan.serving.errors import ApiError, invalid_request, model_not_found, model_not_ready
+from dhyan.serving.errors import (
+    ApiError,
+    invalid_request,
+    model_not_found,
+    model_not_ready,
+    overloaded,
+)
 from dhyan.serving.languages import Detection, detect
 from dhyan.serving.metrics import Metrics
 from dhyan.serving.scheduler import Scheduler
@@ -117,8 +123,8 @@ class ServedModels:
         return self._not_ready(waiting[0]) if waiting else model_not_ready("")
 
     def _not_ready(self, scheduler: Scheduler) -> ApiError:
-        place = f"{scheduler.name}: " if len(self.schedulers) > 1 else ""
-        return model_not_ready(place + scheduler.supervisor.reason)
+        prefix = f"{scheduler.name}: " if len(self.schedulers) > 1 else ""
+        return model_not_ready(prefix + scheduler.supervisor.reason)
 
     @property
     def draining(self) -> bool:
@@ -135,15 +141,14 @@ class ServedModels:
         """Requests being processed."""
         return sum(scheduler.open_requests for scheduler in self)
 
-    def is_full(self, client: str) -> bool:
-        """Whether every model would refuse even a small request of this client.
+    def check_capacity(self, client: str) -> None:
+        """Refuse a request before its body is read if every model would refuse even a small one.
 
-        A request refused by this is counted for the first model: it has not chosen one yet.
+        It has not chosen a model yet, and is counted for the first.
         """
-        full = all(scheduler.is_full(client) for scheduler in self)
-        if full:
+        if all(scheduler.is_full(client) for scheduler in self):
             next(iter(self)).metrics.count_request("refused")
-        return full
+            raise overloaded(1.0)
 
     def close(self) -> None:
         """Fail whatever is not done."""
