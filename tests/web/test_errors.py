@@ -1,5 +1,7 @@
 """The error body."""
 
+import json
+
 import pytest
 
 from dhyan.web.errors import ApiError
@@ -18,3 +20,12 @@ def test_headers_follow_from_status_and_wait():
     assert headers[b"retry-after"] == b"2"
     assert headers[b"cache-control"] == b"no-store"
     assert dict(ApiError(401, "x", "y").raw_headers())[b"www-authenticate"] == b"Bearer"
+
+
+def test_an_error_is_an_object_or_its_message():
+    error = ApiError(400, "x", "y")
+    assert json.loads(error.body()) == {"error": {"code": "x", "message": "y"}}
+    assert json.loads(error.body(as_string=True)) == {"error": "y"}
+    for as_string in (False, True):
+        headers = dict(error.raw_headers(as_string=as_string))
+        assert int(headers[b"content-length"]) == len(error.body(as_string=as_string))
