@@ -229,10 +229,10 @@ def test_prefix_and_glossary_are_those_of_the_command_line(real, folder, tmp_pat
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"glossary": [["one", "q9Z\u4e00"]]}, "the target term of glossary[0]"),
+        ({"glossary": [["one", "एक"], ["q9Z", "\u2060"]]}, "the target term of glossary[1]"),
         ({"glossary": [["one", "एक"], ["ONE", "दो"]]}, "the source term of glossary[1]"),
         ({"glossary": {"one": "एक"}, "beam": 1}, "glossary needs a beam of 2 or more"),
-        ({"prefix": "q9Z\u4e00"}, "the prefix"),
+        ({"prefix": "q9Z " * 100}, "leaves no room for more"),
     ],
 )
 def test_terms_that_cannot_be_required_are_named_by_their_place(real, options, message):

@@ -15,6 +15,7 @@ from dhyan.serving.models import ServedModels
 from dhyan.serving.schemas import (
     ErrorBody,
     ModelList,
+    StreamEvent,
     StreamRequest,
     TranslateRequest,
     TranslateResponse,
@@ -40,11 +41,8 @@ BODY_ERRORS = {
 }
 MODEL_ERRORS = {404: "no model of that name or language pair"}
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
-EVENT_TEXT = (
-    "Events `words` with {from, words}, which replace all words from that index on; then `done` with "
-    "the translation, or `error` with {code, message}."
-)
-EVENTS = {"text/event-stream": {"schema": {"type": "string", "description": EVENT_TEXT}}}
+# OpenAPI 3.2 describes each event by `itemSchema`; a `schema` would be that of the whole stream.
+EVENTS = {"text/event-stream": {"itemSchema": StreamEvent.model_json_schema()}}
 
 
 def responses(

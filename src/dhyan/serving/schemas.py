@@ -177,6 +177,13 @@ class TranslateResponse(BaseModel):
     translations: list[list[TranslatedText]]
 
 
+class StreamEvent(BaseModel):
+    """A server-sent event: `words` that changed, then `done` with the translation, or `error`."""
+
+    event: Literal["words", "done", "error"]
+    data: Annotated[str, Field(description="JSON: {from, words}, a translation, {code, message}.")]
+
+
 class ModelCard(BaseModel):
     """Facts about the model."""
 
