@@ -149,7 +149,7 @@ def _supervisors(
         raise UserError(
             f"--canary: {len(canaries)} files for {len(models)} models; give one for each, in order"
         )
-    files = canaries or [None] * len(models)
+    files: Sequence[Path | None] = canaries or [None] * len(models)
     command = [sys.executable, "-m", WORKER]
     return [
         Supervisor(command, {"folder": str(model), **load}, settings, _canary(file), name=name)
