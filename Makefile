@@ -39,13 +39,13 @@ format: .venv/ready     ## let ruff mend what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-figures: .venv/ready     ## draw every lesson anew, and write its page
-	$(BIN)/python docs/understand/build.py
+figures: .venv/ready     ## build the pages and figures of all lessons again (docs/understand)
+	$(BIN)/python docs/understand/build.py --force
 
-notebooks: .venv/ready   ## write and run the notebooks anew
+notebooks: .venv/ready   ## write the notebooks, and run them into build/notebooks
 	$(BIN)/python notebooks/build.py
 
-pictures: demo browser  ## draw the README's picture and the page's anew
+pictures: demo browser  ## take the screenshots of the documents again
 	cp demo/attention.png docs/attention.png
 	PICTURES=docs/studio $(BIN)/python -m pytest tests/browser/test_pictures.py
 
@@ -59,14 +59,16 @@ clean:          ## remove what was built
 # The page is tested in Debian's chromium (or the browser that CHROMIUM names).
 browser:
 	@test -n "$$CHROMIUM" || command -v chromium > /dev/null \
-	|| { apt-get update -qq && apt-get install -y -qq chromium; } > /dev/null 2>&1 \
-	|| { echo "the page's tests need a browser: sudo apt-get install chromium" >&2; exit 1; }
+	|| { echo "Installing chromium with apt-get, for the browser tests."; \
+	     { apt-get update -qq && apt-get install -y -qq chromium; } > /dev/null 2>&1; } \
+	|| { echo "The browser tests need Chromium: sudo apt-get install chromium" >&2; exit 1; }
 
 # Faults are put into system calls, and connections looked for, by strace.
 tracer:
 	@command -v strace > /dev/null \
-	|| { apt-get update -qq && apt-get install -y -qq strace; } > /dev/null 2>&1 \
-	|| { echo "the tests of faults need strace: sudo apt-get install strace" >&2; exit 1; }
+	|| { echo "Installing strace with apt-get, for the fault injection tests."; \
+	     { apt-get update -qq && apt-get install -y -qq strace; } > /dev/null 2>&1; } \
+	|| { echo "The fault injection tests need strace: sudo apt-get install strace" >&2; exit 1; }
 
 # Torch first and pinned, so that no other package chooses a build of it. Triton comes with a GPU's
 # torch; elsewhere it is installed for its interpreter, by which the kernels are tested.

@@ -1,11 +1,16 @@
-"""The site: `make docs` builds it into build/site, with every link checked."""
+"""The site: `make docs` builds it into build/site, with every link checked.
+
+The pages and figures of the lessons are built first, into docs/understand (not kept in git).
+"""
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.search.en import SearchEnglish
 from sphinx.util import logging
 
@@ -14,6 +19,7 @@ ROOT = HERE.parent
 sys.path.insert(0, str(ROOT / "src"))
 
 from dhyan.insight.fonts import devanagari_file  # noqa: E402
+from dhyan.lessons.catalogue import LESSONS, SECTIONS, Text  # noqa: E402
 from dhyan.version import __version__  # noqa: E402
 
 project = "dhyan"
@@ -64,8 +70,24 @@ class Search(SearchEnglish):
 
 def setup(app: Sphinx) -> None:
     """Pages are written for the repository; `adapt` changes what the site needs otherwise."""
+    app.add_config_value("lessons", [], "env", [list])  # -D lessons=one_hot,luong; else all
     app.add_search_language(Search)
+    app.connect("config-inited", build_lessons)
     app.connect("source-read", adapt)
+
+
+def build_lessons(app: Sphinx, config: Config) -> None:
+    """Build the pages of the chosen lessons, where their inputs changed; leave out the others."""
+    names = [lesson.name for lesson in LESSONS]
+    config.lessons = [name for name in names if name in config.lessons] or names
+    ignored = [f"understand/{name}.md" for name in names if name not in config.lessons]
+    config.exclude_patterns = [*config.exclude_patterns, *ignored]
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    subprocess.run(
+        [sys.executable, str(HERE / "understand" / "build.py"), *config.lessons],
+        env={**os.environ, "PYTHONPATH": path},
+        check=True,
+    )
 
 
 def adapt(app: Sphinx, name: str, source: list[str]) -> None:
@@ -80,10 +102,21 @@ def adapt(app: Sphinx, name: str, source: list[str]) -> None:
             logger.warning("no file %s", match[1], location=name)
         return f"{REPOSITORY}/{target.relative_to(ROOT)}"
 
-    if name == "understand/README":
-        lessons = re.findall(r"\]\((\w+)\.md\)", source[0])
-        source[0] += "\n".join(["\n```{toctree}", ":hidden:", "", *dict.fromkeys(lessons), "```\n"])
+    if name == "understand/index":
+        source[0] += _lesson_tables(app.config.lessons)
     source[0] = LINK.sub(link, PICTURE.sub(_figures, source[0]))
+
+
+def _lesson_tables(lessons: list[str]) -> str:
+    """A table of the lessons of each section, and the pages' place in the navigation."""
+    text, parts = Text("en"), [""]
+    for section, names in SECTIONS.items():
+        rows = [f"| [{n}]({n}.md) | {text(f'{n}.summary')} |" for n in names if n in lessons]
+        if rows:
+            table = ["| lesson | content |", "|---|---|", *rows]
+            parts += [f"## {text(f'sections.{section}')}", "\n".join(table)]
+    parts.append("\n".join(["```{toctree}", ":hidden:", "", *lessons, "```"]))
+    return "\n\n".join(parts) + "\n"
 
 
 def _figures(match: re.Match[str]) -> str:

@@ -1,4 +1,8 @@
-"""Writes and runs the notebooks, one for each page of `lectures/`: `make notebooks`, or numbers."""
+"""Write the notebooks, one for each page of `lectures/`, and run them into `build/notebooks`.
+
+`make notebooks` does it for all, `python notebooks/build.py 3` for the third. The notebooks in
+this folder have no outputs, which keeps the repository small; `--no-run` writes only these.
+"""
 
 import os
 import re
@@ -14,6 +18,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 HERE = Path(__file__).parent
+EXECUTED = HERE.parent / "build" / "notebooks"
 LECTURES = tuple(sorted((HERE / "lectures").glob("*.md")))
 FENCE = re.compile(r"^```python\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 SVG = "image/svg+xml"
@@ -35,20 +40,21 @@ class ThisPython(AsyncKernelManager):
         return KernelSpec(argv=[*start, "--log-level=ERROR"], language="python")
 
 
-def build(numbers: list[str]) -> None:
-    """Write these notebooks, or all, with what their cells show, and the list of them."""
+def build(numbers: list[str], *, run: bool = True) -> None:
+    """Write these notebooks, or all, and the list of them; run each into `build/notebooks`."""
+    EXECUTED.mkdir(parents=True, exist_ok=True)
     for page in LECTURES:
         if not numbers or str(int(page.stem[:2])) in numbers:
             print(page.stem, file=sys.stderr, flush=True)
-            write(execute(notebook(page)), HERE / f"{page.stem}.ipynb")
+            name = f"{page.stem}.ipynb"
+            write(notebook(page), HERE / name)
+            if run:
+                write(execute(notebook(page)), EXECUTED / name)
     (HERE / "README.md").write_text(index(), encoding="utf-8")
 
 
 def notebook(page: Path) -> NotebookNode:
-    """A notebook that is not run yet: a page's programs are cells, and so is what stands between.
-
-    Its first and its last words are prose.
-    """
+    """A notebook without outputs: each program of the page is a code cell, the rest is text."""
     texts = FENCE.split(page.read_text(encoding="utf-8"))
     make = (nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell)
     cells = [make[index % 2](text.strip()) for index, text in enumerate(texts) if text.strip()]
@@ -79,9 +85,7 @@ def execute(notebook_node: NotebookNode, **environment: str) -> NotebookNode:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", ()):
             if SVG in output.get("data", {}):
-                output.data = {
-                    SVG: minify_svg(output.data[SVG])
-                }  # its text is all its numbers again
+                output.data = {SVG: minify_svg(output.data[SVG])}  # its text repeats the numbers
     return notebook_node
 
 
@@ -103,20 +107,20 @@ def index() -> str:
     rows = [f"| [{page.stem}]({page.stem}.ipynb) | {_title(page)} |" for page in LECTURES]
     head = """# Ten lectures
 
-Notebooks for a class of 45 minutes each, in English and Hindi: an idea, the lesson that shows its
-numbers, a question, and at the end an exercise. They are kept with what they print and draw, and
-run without a network.
+Notebooks for classes of 45 minutes, in English and Hindi. Each has an idea, lessons that compute its numbers,
+questions, and an exercise at the end. They need no network. Their outputs are not stored: run the cells, or
+`make notebooks`, which writes executed copies to `build/notebooks`.
 
-हर नोटबुक 45 मिनट की एक कक्षा के लिए है, अंग्रेज़ी और हिंदी में: एक विचार, उसकी संख्याएँ दिखाने वाला पाठ,
-एक प्रश्न, और अंत में एक अभ्यास। वे अपने आउटपुट के साथ यहाँ रखी हैं और इंटरनेट के बिना चलती हैं।
+हर नोटबुक 45 मिनट की एक कक्षा के लिए है, अंग्रेज़ी और हिंदी में: एक विचार, उसकी संख्याएँ दिखाने वाले पाठ, प्रश्न, और अंत में
+एक अभ्यास। इंटरनेट की ज़रूरत नहीं है। आउटपुट यहाँ नहीं रखे जाते: सेल चलाइए, या `make notebooks`, जो चली हुई प्रतियाँ
+`build/notebooks` में लिखता है।
 
-| notebook | |
+| notebook | title |
 |---|---|"""
     tail = """
-To change one, edit its page in `lectures/` and run `make notebooks`, or `notebooks/build.py 3` for
-the third alone: programs become cells, and so does what stands between them. Every paragraph in
-English is followed by the same in Hindi. What a notebook says of time (in 3, 5 and 8) is measured
-anew and differs from run to run.
+To change a notebook, edit its page in `lectures/` and run `make notebooks`, or `python notebooks/build.py 3` for
+the third alone. Python programs become code cells, the text between them text cells. Every English paragraph is
+followed by its Hindi translation. Times in notebooks 3, 5 and 8 are measured and differ from run to run.
 """
     return "\n".join([head, *rows, tail])
 
@@ -133,4 +137,5 @@ def _paths() -> str:
 
 
 if __name__ == "__main__":
-    build(sys.argv[1:])
+    numbers = [number for number in sys.argv[1:] if number != "--no-run"]
+    build(numbers, run="--no-run" not in sys.argv)

@@ -1,9 +1,12 @@
-"""Writes the page of every lesson, with a light and a dark figure: `make figures`, or with names.
+"""Write the page of every lesson, with a light and a dark figure, into this folder.
 
-`--text` leaves the figures as they are.
+`make docs` runs it; the pages and figures are not kept in git. Only lessons whose inputs changed
+(code, texts, snapshot, drawing) are built again; `make figures` builds all of them again.
+`python docs/understand/build.py one_hot luong` builds these two.
 """
 
 import sys
+from hashlib import sha256
 from html import escape
 from inspect import getsource
 from pathlib import Path
@@ -13,29 +16,51 @@ import torch
 
 from dhyan.insight.blocks import Paragraph
 from dhyan.insight.heatmap import save
-from dhyan.lessons.catalogue import LESSONS, SECTIONS, Lesson, Text
+from dhyan.lessons.catalogue import FOLDER, LANGUAGES, LESSONS, Lesson, read_catalogue
 from dhyan.lessons.lesson import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot
 
 HERE = Path(__file__).parent
-FIGURES = HERE / "figures"
+INSIGHT = FOLDER.parent / "insight"  # draws the figures
 
 
-def build(names: list[str], *, draw_figures: bool = True) -> None:
-    """The pages of these lessons, or of all, and the index."""
-    FIGURES.mkdir(exist_ok=True)
+def build(names: list[str], folder: Path = HERE, *, force: bool = False) -> list[str]:
+    """Build the pages of these lessons, or of all; return the names of those that were built."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    built = []
     for lesson in LESSONS:
-        if not names or lesson.name in names:
+        if (not names or lesson.name in names) and (force or not is_current(lesson, folder)):
             print(lesson.name, file=sys.stderr, flush=True)
-            result = lesson.load()()
-            trained = trained_snapshot(lesson, result)
-            if draw_figures:
-                draw(result, lesson.name)
-                if trained:
-                    draw(trained, f"{lesson.name}-trained")
-            text = page(lesson, result, trained)
-            (HERE / f"{lesson.name}.md").write_text(text, encoding="utf-8")
-    (HERE / "README.md").write_text(index(), encoding="utf-8")
+            build_page(lesson, folder)
+            built.append(lesson.name)
+    return built
+
+
+def build_page(lesson: Lesson, folder: Path) -> None:
+    """Draw the figures of a lesson, then write its page."""
+    result = lesson.load()()
+    trained = trained_snapshot(lesson, result)
+    draw(result, folder, lesson.name)
+    if trained:
+        draw(trained, folder, f"{lesson.name}-trained")
+    text = page(lesson, result, trained) + f"\n{stamp(lesson)}\n"
+    (folder / f"{lesson.name}.md").write_text(text, encoding="utf-8")
+
+
+def is_current(lesson: Lesson, folder: Path) -> bool:
+    """Whether the page exists and was built from the current inputs."""
+    path = folder / f"{lesson.name}.md"
+    return path.is_file() and path.read_text(encoding="utf-8").endswith(f"\n{stamp(lesson)}\n")
+
+
+def stamp(lesson: Lesson) -> str:
+    """The last line of a page, a MyST comment: the checksum of what the page is built from."""
+    shared = [path for folder in (FOLDER, INSIGHT) for path in sorted(folder.glob("*.py"))]
+    own = [FOLDER / lesson.section / f"{lesson.name}.py", FOLDER / "snapshots" / f"{lesson.name}.json"]
+    files = [Path(__file__), *shared, *(path for path in own if path.is_file())]
+    texts = [repr(read_catalogue(lang)[lesson.name]).encode() for lang in LANGUAGES]
+    contents = [*(path.read_bytes() for path in files), *texts]
+    return f"% built from {sha256(b''.join(contents)).hexdigest()[:16]}"
 
 
 def trained_snapshot(lesson: Lesson, result: LessonResult) -> LessonResult | None:
@@ -45,10 +70,11 @@ def trained_snapshot(lesson: Lesson, result: LessonResult) -> LessonResult | Non
     return None
 
 
-def draw(result: LessonResult, name: str) -> None:
-    """A light figure and a dark one."""
+def draw(result: LessonResult, folder: Path, name: str) -> None:
+    """Draw a light figure and a dark one."""
     for dark in (False, True):
-        save(result.figure(dark=dark), FIGURES / f"{name}{'-dark' if dark else ''}.svg")
+        path = folder / "figures" / f"{name}{'-dark' if dark else ''}.svg"
+        save(result.figure(dark=dark), path)
 
 
 def page(lesson: Lesson, result: LessonResult, trained: LessonResult | None) -> str:
@@ -102,7 +128,7 @@ figure = result.figure(dark=True)
 
 
 def path(lesson: Lesson) -> str:
-    """Where its code stands."""
+    """The path of its module."""
     return f"src/{lesson.module.replace('.', '/')}.py"
 
 
@@ -111,33 +137,6 @@ def code(lesson: Lesson) -> str:
     return f"```python\n{getsource(lesson.load()).rstrip()}\n```"
 
 
-def index() -> str:
-    """All lessons by section."""
-    head = """# Understanding attention, one idea at a time
-
-Numbers in a table go into a plain network, an image into a convolutional one; a sentence, in
-which order and length count, into a recurrent one, one word after the other. Sequence to sequence
-is what remains when the output is a sentence too, of another length and in another order:
-translation is the model case, and the lessons below lead from one LSTM that hands a single state
-to another up to the Transformer, which is attention and little else.
-
-The same machine summarises (a long text in, a short one out), answers and converses. Its encoder
-alone judges the sentiment of a sentence or finds the names in it; with another encoder it
-describes an image; with another decoder it speaks or draws what was written. Here it translates,
-and one lesson lets it judge [sentiment](task_specific_vectors.md).
-
-Every page is a lesson you can run with your own words and numbers ([how](../tutorials/lessons.md));
-`make figures` draws them all anew."""
-    text = Text("en")
-    parts = [head]
-    for section, names in SECTIONS.items():
-        rows = [f"| [{name}]({name}.md) | {text(f'{name}.summary')} |" for name in names]
-        parts.append(f"## {text(f'sections.{section}')}")
-        parts.append("\n".join(["| lesson | |", "|---|---|", *rows]))
-    return "\n\n".join(parts) + "\n"
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    names = [name for name in sys.argv[1:] if name != "--text"]
-    build(names, draw_figures="--text" not in sys.argv)
+    build([name for name in sys.argv[1:] if name != "--force"], force="--force" in sys.argv)

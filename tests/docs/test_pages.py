@@ -1,6 +1,8 @@
-"""Every lesson has a page with its figures, program and code, and the list names them all."""
+"""The pages of the lessons: texts in two languages, two figures, the code; built incrementally."""
 
+import importlib.util
 import re
+import subprocess
 from html import escape
 from inspect import getsource
 from pathlib import Path
@@ -8,67 +10,95 @@ from pathlib import Path
 import pytest
 
 from dhyan.insight.blocks import Paragraph
-from dhyan.lessons.catalogue import LESSONS, find_lesson
+from dhyan.lessons.catalogue import FOLDER, LESSONS, find_lesson
 
-PAGES = Path(__file__).parents[2] / "docs" / "understand"
-AGAIN = "run `make figures`"
-FAST = (
-    "one_hot",
-    "cross_entropy",
-    "bottleneck",
-    "context_vector",
-    "bahdanau",
-    "luong",
-    "bag_of_words",
-    "weighted_sum",
-    "word_order",
-    "seq2seq_improvements",
-    "idioms",
-    "word_senses",
-    "task_specific_vectors",
-    "self_attention_by_hand",
-    "gravity",
-    "self_vs_cross_attention",
-    "multi_head",
-    "pp_attachment",
-    "causal_mask",
-    "causal_leak",
-    "cross_attention",
-    "transformer",
-    "summarization",
-)
+ROOT = Path(__file__).parents[2]
+UNDERSTAND = ROOT / "docs" / "understand"
+BUILT = ("one_hot", "multi_head")  # the second has the snapshot of a trained model as well
 
 
-def test_the_index_lists_every_lesson_once_in_order():
-    names = re.findall(r"\[(\w+)\]\(\1\.md\)", (PAGES / "README.md").read_text(encoding="utf-8"))
-    assert names == [lesson.name for lesson in LESSONS], AGAIN
+def _builder():
+    spec = importlib.util.spec_from_file_location("understand_build", UNDERSTAND / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_a_page_has_light_and_dark_figures_and_the_current_code(lesson):
-    page = (PAGES / f"{lesson.name}.md").read_text(encoding="utf-8")
+BUILD = _builder()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("understand")
+    assert BUILD.build(list(BUILT), path) == [
+        lesson.name for lesson in LESSONS if lesson.name in BUILT
+    ]
+    return path
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_page_has_light_and_dark_figures_and_the_current_code(folder, name):
+    page = (folder / f"{name}.md").read_text(encoding="utf-8")
     figures = re.findall(r'(?:srcset|src)="(figures/[^"]+)"', page)
-    assert {f"figures/{lesson.name}.svg", f"figures/{lesson.name}-dark.svg"} <= set(figures)
-    for name in figures:
-        assert "<svg" in (PAGES / name).read_text(encoding="utf-8")[:500], AGAIN
-    assert getsource(lesson.load()).rstrip() in page, AGAIN
-    assert re.search("[\u0900-\u097f]", page), "a page has its sentences in Hindi too"
+    assert {f"figures/{name}.svg", f"figures/{name}-dark.svg"} <= set(figures)
+    for figure in figures:
+        assert "<svg" in (folder / figure).read_text(encoding="utf-8")[:500]
+    assert getsource(find_lesson(name).load()).rstrip() in page
 
 
-@pytest.mark.parametrize("name", FAST)
-def test_a_page_has_the_current_texts(name):
-    page = " ".join((PAGES / f"{name}.md").read_text(encoding="utf-8").split())
+@pytest.mark.parametrize("name", BUILT)
+def test_a_page_has_the_texts_of_the_lesson_in_both_languages(folder, name):
+    page = " ".join((folder / f"{name}.md").read_text(encoding="utf-8").split())
     for lang in ("en", "hi"):
         blocks = find_lesson(name).load()().render(lang).blocks
         texts = [block.text for block in blocks if isinstance(block, Paragraph)]
         assert texts
         for text in texts:
-            assert " ".join(escape(text, quote=False).split()) in page, AGAIN
+            assert " ".join(escape(text, quote=False).split()) in page
 
 
-def test_every_page_and_figure_belongs_to_a_lesson():
-    pages = {path.stem for path in PAGES.glob("*.md")} - {"README"}
-    assert pages == {lesson.name for lesson in LESSONS}
-    pages_text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES.glob("*.md"))
-    for path in (PAGES / "figures").iterdir():
-        assert f"figures/{path.name}" in pages_text, f"{path} is on no page"
+def test_a_trained_model_has_figures_of_its_own(folder):
+    page = (folder / "multi_head.md").read_text(encoding="utf-8")
+    assert "figures/multi_head-trained.svg" in page
+    assert "dhyan lesson multi_head --give model=snapshot" in page
+
+
+def test_only_figures_of_the_pages_are_drawn(folder):
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.md"))
+    for figure in (folder / "figures").iterdir():
+        assert f"figures/{figure.name}" in pages
+
+
+def test_a_current_page_is_not_built_again(folder):
+    assert BUILD.build(list(BUILT), folder) == []
+
+
+def test_a_page_of_other_inputs_is_built_again(folder):
+    page = folder / "one_hot.md"
+    page.write_text(re.sub(r"% built from \w+", "% built from 0", page.read_text(encoding="utf-8")))
+    assert BUILD.build(list(BUILT), folder) == ["one_hot"]
+
+
+@pytest.mark.parametrize(
+    "changed", ["lesson.py", "text/hi.toml", "snapshots/multi_head.json"]
+)
+def test_the_checksum_of_a_page_depends_on_its_inputs(changed, monkeypatch):
+    before = BUILD.stamp(find_lesson("multi_head"))
+    read_bytes, catalogue = Path.read_bytes, BUILD.read_catalogue
+    path = (FOLDER / changed).resolve()
+    monkeypatch.setattr(
+        Path, "read_bytes", lambda self: read_bytes(self) + b"#" * (self.resolve() == path)
+    )
+    if changed.endswith("hi.toml"):
+        texts = {**catalogue("hi"), "multi_head": {"title": "changed"}}
+        monkeypatch.setattr(
+            BUILD, "read_catalogue", lambda lang: texts if lang == "hi" else catalogue(lang)
+        )
+    assert BUILD.stamp(find_lesson("multi_head")) != before
+
+
+def test_pages_and_figures_are_not_in_git():
+    listed = subprocess.run(
+        ["git", "ls-files", "docs/understand"], cwd=ROOT, capture_output=True, check=True
+    ).stdout.decode()
+    assert listed.split() == ["docs/understand/build.py", "docs/understand/index.md"]
