@@ -1,4 +1,4 @@
-"""What the documents show is run, and what they say of the house is so."""
+"""README, changelog and examples: programs run, names and links exist, sizes are small."""
 
 import re
 import subprocess
@@ -34,13 +34,38 @@ def test_the_readmes_program_runs(tmp_path):
 
 def test_the_readme_names_recipes_and_commands_that_exist():
     text = (ROOT / "README.md").read_text()
-    named = set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE))
-    assert named
-    assert named | {f"{name}-small" for name in named} <= set(shipped_recipes())
+    recipes = set(re.findall(r"dhyan train ([\w-]+)", text))
+    assert recipes
+    assert recipes <= set(shipped_recipes())
     help_text = run("-m", "dhyan", "--help", cwd=ROOT)
-    for command in set(re.findall(r"dhyan (\w+)", text)):
+    for command in set(re.findall(r"dhyan (\w+)", "\n".join(re.findall(r"`[^`]+`", text)))):
         assert command in help_text
-    assert (ROOT / "docs" / "attention.png").is_file()
+
+
+def test_every_link_and_picture_of_the_readme_exists():
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
+    assert links
+    assert not [link for link in links if ":" not in link and not (ROOT / link).exists()]
+
+
+def test_the_readme_has_one_and_a_half_screens():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 75
+
+
+def test_a_checkout_is_small():
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    paths = [ROOT / name for name in listed.rstrip("\0").split("\0")]
+    assert sum(path.stat().st_size for path in paths if path.is_file()) <= 15_000_000
+
+
+def test_the_changelog_keeps_its_form():
+    """Keep a Changelog: releases are `## [name]`, changes stand under the usual headings."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert "\n## [Unreleased]\n" in text
+    headings = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
+    assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert not re.findall(r"^## (?!\[)", text, re.MULTILINE)
 
 
 def test_every_exit_code_is_in_the_table():
