@@ -38,7 +38,7 @@ def test_the_readme_names_recipes_and_commands_that_exist():
     assert recipes
     assert recipes <= set(shipped_recipes())
     help_text = run("-m", "dhyan", "--help", cwd=ROOT)
-    for command in set(re.findall(r"dhyan (\w+)", "\n".join(re.findall(r"`[^`]+`", text)))):
+    for command in set(re.findall(r"(?:^|`)dhyan (\w+)", text, re.MULTILINE)):
         assert command in help_text
 
 
