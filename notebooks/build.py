@@ -107,9 +107,9 @@ def index() -> str:
     rows = [f"| [{page.stem}]({page.stem}.ipynb) | {_title(page)} |" for page in LECTURES]
     head = """# Ten lectures
 
-Notebooks for classes of 45 minutes, in English and Hindi. Each has an idea, lessons that compute its numbers,
-questions, and an exercise at the end. They need no network. Their outputs are not stored: run the cells, or
-`make notebooks`, which writes executed copies to `build/notebooks`.
+Notebooks for classes of 45 minutes, in English and Hindi. Each has an idea, lessons that compute
+its numbers, questions, and an exercise at the end. They need no network. Their outputs are not
+stored: run the cells, or `make notebooks`, which writes executed copies to `build/notebooks`.
 
 हर नोटबुक 45 मिनट की एक कक्षा के लिए है, अंग्रेज़ी और हिंदी में: एक विचार, उसकी संख्याएँ दिखाने वाले पाठ, प्रश्न, और अंत में
 एक अभ्यास। इंटरनेट की ज़रूरत नहीं है। आउटपुट यहाँ नहीं रखे जाते: सेल चलाइए, या `make notebooks`, जो चली हुई प्रतियाँ
@@ -118,9 +118,10 @@ questions, and an exercise at the end. They need no network. Their outputs are n
 | notebook | title |
 |---|---|"""
     tail = """
-To change a notebook, edit its page in `lectures/` and run `make notebooks`, or `python notebooks/build.py 3` for
-the third alone. Python programs become code cells, the text between them text cells. Every English paragraph is
-followed by its Hindi translation. Times in notebooks 3, 5 and 8 are measured and differ from run to run.
+To change a notebook, edit its page in `lectures/` and run `make notebooks`, or
+`python notebooks/build.py 3` for the third alone. Python programs become code cells, the text
+between them text cells. Every English paragraph is followed by its Hindi translation. Times in
+notebooks 3, 5 and 8 are measured and differ from run to run.
 """
     return "\n".join([head, *rows, tail])
 

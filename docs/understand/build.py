@@ -56,7 +56,10 @@ def is_current(lesson: Lesson, folder: Path) -> bool:
 def stamp(lesson: Lesson) -> str:
     """The last line of a page, a MyST comment: the checksum of what the page is built from."""
     shared = [path for folder in (FOLDER, INSIGHT) for path in sorted(folder.glob("*.py"))]
-    own = [FOLDER / lesson.section / f"{lesson.name}.py", FOLDER / "snapshots" / f"{lesson.name}.json"]
+    own = [
+        FOLDER / lesson.section / f"{lesson.name}.py",
+        FOLDER / "snapshots" / f"{lesson.name}.json",
+    ]
     files = [Path(__file__), *shared, *(path for path in own if path.is_file())]
     texts = [repr(read_catalogue(lang)[lesson.name]).encode() for lang in LANGUAGES]
     contents = [*(path.read_bytes() for path in files), *texts]

@@ -79,9 +79,7 @@ def test_a_page_of_other_inputs_is_built_again(folder):
     assert BUILD.build(list(BUILT), folder) == ["one_hot"]
 
 
-@pytest.mark.parametrize(
-    "changed", ["lesson.py", "text/hi.toml", "snapshots/multi_head.json"]
-)
+@pytest.mark.parametrize("changed", ["lesson.py", "text/hi.toml", "snapshots/multi_head.json"])
 def test_the_checksum_of_a_page_depends_on_its_inputs(changed, monkeypatch):
     before = BUILD.stamp(find_lesson("multi_head"))
     read_bytes, catalogue = Path.read_bytes, BUILD.read_catalogue
