@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dhyan.cli.messages import ProgressLines, log_to_stderr
+from dhyan.cli.messages import ProgressLines, log_to_stderr, warn
 from dhyan.cli.options import (
     AsJson,
     Beam,
@@ -20,11 +20,9 @@ from dhyan.cli.options import (
     Threads,
     check_models,
     load_model,
-    option,
     split_columns,
 )
 from dhyan.cli.progress import interruptible, throttled
-from dhyan.config import Data
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
     from dhyan.evaluation.significance import Resampling, SystemScores
     from dhyan.evaluation.slices import Slice
-    from dhyan.run.evaluate import SystemOutput, SystemResult
+    from dhyan.run.evaluate import ReferenceSet, SystemOutput, SystemResult
 
 logger = logging.getLogger(__name__)
 
@@ -50,29 +48,78 @@ Systems = Annotated[
     list[Path],
     typer.Argument(
         metavar="SYSTEM",
-        help="Run folders, or text files of finished translations; the first is the baseline.",
+        help="Run folders, or text files of translations, one per line; the first is the baseline.",
     ),
 ]
-Metrics = Annotated[str, typer.Option(help="Metrics: bleu, chrf, ter; the last is slow.")]
+Source = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Source text, a sentence per line, or a .tsv, .csv or .jsonl of pairs; "
+        "not needed for files of translations.",
+    ),
+]
+Targets = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="References, a sentence per line; repeat it for several references per sentence.",
+    ),
+]
+Language = Annotated[
+    str,
+    typer.Option(
+        metavar="CODE",
+        help="Target language as an ISO 639 code such as hi; sets BLEU's and TER's tokenizer.",
+        show_default="the recipe's, else by file name or script",
+    ),
+]
+Metrics = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES", help="Metrics, comma-separated: bleu, chrf (chrF++), ter; ter is slow."
+    ),
+]
 Resamples = Annotated[
-    int, typer.Option(min=0, help="Bootstrap resamples for confidence intervals; 0 for none.")
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Number of bootstrap resamples for 95 % confidence intervals (Koehn, 2004); 0 is none.",
+    ),
 ]
 Paired = Annotated[
     SignificanceTest | None,
-    typer.Option(help="Significance test against the first system.", show_default="bootstrap"),
+    typer.Option(
+        help="Significance test against the first system; randomisation makes 10 trials "
+        "per resample.",
+        show_default="bootstrap",
+    ),
 ]
 Seed = Annotated[
-    int | None, typer.Option(min=0, help="Random seed of the resampling.", show_default=str(SEED))
+    int | None,
+    typer.Option(min=0, help="Random seed of the resampling.", show_default=str(SEED)),
 ]
 TrainSource = Annotated[
-    Path | None, typer.Option(help="Training text, source side: adds scores by word frequency.")
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Training text, source side: adds scores by training frequency of the rarest word.",
+    ),
 ]
 Gold = Annotated[
     Path | None,
-    typer.Option(help="Gold word alignments, as 0-0 1?2: adds the alignment error rate."),
+    typer.Option(
+        metavar="FILE",
+        help="Gold word alignments, a line per pair as 0-0 1?2: adds the alignment error rate "
+        "(Och and Ney, 2003).",
+    ),
 ]
 AttentionStatistics = Annotated[
-    bool, typer.Option("--attention-statistics", help="Add entropy and coverage of attention.")
+    bool,
+    typer.Option(
+        "--attention-statistics", help="Attention statistics: adds entropy, in bits, and coverage."
+    ),
 ]
 
 TESTS = {
@@ -88,13 +135,11 @@ OUT_OF_ORDER = (
 @interruptible()
 def evaluate(
     systems: Systems,
-    source: Annotated[Path, option(Data, "source")],
-    target: Annotated[Path | None, typer.Option(help="References, line by line.")] = None,
+    source: Source = None,
+    target: Targets = None,
     columns: Columns = "",
     beam: Beam = None,
-    language: Annotated[
-        str, typer.Option(help="Target language code.", show_default="the recipe's")
-    ] = "",
+    language: Language = "",
     metrics: Metrics = "bleu,chrf,ter",
     bootstrap: Resamples = 1000,
     test: Paired = None,
@@ -108,6 +153,8 @@ def evaluate(
 ) -> None:
     """Score translations with sacreBLEU: one system, or several against the first.
 
+    Translations in files need references only: dhyan evaluate other.hi --target test.hi
+
     Example: dhyan evaluate runs/bahdanau2015-small --source test.en --target test.hi
     """
     log_to_stderr(quiet=False)
@@ -117,7 +164,6 @@ def evaluate(
     from dhyan.evaluation.metrics import check_metrics
     from dhyan.evaluation.significance import Resampling
     from dhyan.run.evaluate import (
-        is_out_of_order,
         read_test_set,
         read_translations,
         score_systems,
@@ -129,10 +175,18 @@ def evaluate(
     _check_options(systems, beam, bootstrap, test, seed)
     report, method = ReadReport(), test or SignificanceTest.bootstrap
     resampling = Resampling(bootstrap, SEED if seed is None else seed, method.value)
-    reference_set = read_test_set(
-        source, target, columns=split_columns(columns), gold=gold_alignment, report=report
-    )
     _check_models_only(systems, attention=attention_statistics, gold=gold_alignment is not None)
+    if source is None:
+        _check_source_unused(systems, columns=columns, train_source=train_source)
+    first_target, *other_targets = target or [None]
+    reference_set = read_test_set(
+        source,
+        first_target,
+        other_targets=[file for file in other_targets if file],
+        columns=split_columns(columns),
+        gold=gold_alignment,
+        report=report,
+    )
     resampling.check(len(reference_set.pairs))
     training_counts = _frequencies(train_source, reference_set.sources)
     from_files = {
@@ -150,10 +204,11 @@ def evaluate(
         )
         for path in systems
     ]
+    target_language = named_language or _language(outputs) or language_of(str(first_target or ""))
     results = score_systems(
         outputs,
         reference_set,
-        language=named_language or _language(outputs) or language_of(str(target or "")),
+        language=target_language,
         metrics=chosen,
         resampling=resampling,
         training_counts=training_counts,
@@ -161,10 +216,12 @@ def evaluate(
     )
     for line in report.lines():
         print(line, file=sys.stderr)
-    for system in from_files.values():
-        if is_out_of_order(system.texts, reference_set.references):
-            print(f"{system.name}: {OUT_OF_ORDER}", file=sys.stderr)
-    typer.echo((_results_json if as_json else _results_table)(results, resampling))
+    for line in _warnings(outputs, reference_set, target_language):
+        warn(line)
+    if as_json:
+        typer.echo(_results_json(results, reference_set, resampling))
+    else:
+        typer.echo(_results_table(results, resampling))
 
 
 def _check_exist(systems: Iterable[Path]) -> None:
@@ -202,6 +259,40 @@ def _check_models_only(systems: Iterable[Path], *, attention: bool, gold: bool) 
             raise UserError(f"{path}: a file of translations has no attention; leave out {flag}")
 
 
+def _check_source_unused(
+    systems: Iterable[Path], *, columns: str, train_source: Path | None
+) -> None:
+    """Raise an error for a model or an option that needs the source text."""
+    for path in systems:
+        if path.is_dir():
+            raise UserError(f"{path}: a model needs a text to translate; name it with --source")
+    for flag, value in (("--train-source", train_source), ("--columns", columns)):
+        if value:
+            raise UserError(f"{flag} is about the source text; name it with --source")
+
+
+def _warnings(
+    outputs: "Iterable[SystemOutput]", reference_set: "ReferenceSet", language: str
+) -> Iterator[str]:
+    """Texts that seem to be in another language or in another order."""
+    from dhyan.data.read_text import printable
+    from dhyan.decoding.language_check import script_warning
+    from dhyan.run.evaluate import is_out_of_order
+
+    references = printable(reference_set.reference_file or reference_set.file)
+    if line := script_warning(reference_set.references, language):
+        yield f"{references}: references: {line}"
+    for output in outputs:
+        if output.language_warning:
+            yield f"{printable(reference_set.file)}: {output.language_warning}"
+        if output.beam:
+            continue
+        if line := script_warning(output.texts, language):
+            yield f"{output.name}: {line}"
+        elif is_out_of_order(output.texts, reference_set.references):
+            yield f"{output.name}: {OUT_OF_ORDER}"
+
+
 def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | None":
     """How often each word of the sentences occurs in a training text."""
     from dhyan.data.read_text import TABLE_SUFFIXES, file_error, format_suffix, read_lines
@@ -224,9 +315,14 @@ def _language(systems: "Iterable[SystemOutput]") -> str:
     return next(iter(languages), "")
 
 
-def _results_json(results: "Sequence[SystemResult]", resampling: "Resampling") -> str:
+def _results_json(
+    results: "Sequence[SystemResult]", reference_set: "ReferenceSet", resampling: "Resampling"
+) -> str:
     """Scores of one system, or the test and a list of all systems."""
-    facts: dict[str, Any] = {"sentences": len(results[0].system.texts)}
+    facts: dict[str, Any] = {
+        "sentences": len(reference_set.pairs),
+        "references": reference_set.reference_count,
+    }
     if len(results) == 1:
         facts |= _facts(results[0])
     else:
@@ -240,7 +336,8 @@ def _results_json(results: "Sequence[SystemResult]", resampling: "Resampling") -
 def _results_table(results: "Sequence[SystemResult]", resampling: "Resampling") -> str:
     """All scores, then slices, then attention statistics."""
     lines = _one_system(results[0].scores) if len(results) == 1 else _systems(results, resampling)
-    lines += _slices("source words", [result.by_length for result in results])
+    if results[0].by_length:
+        lines += _slices("source words", [result.by_length for result in results])
     if results[0].by_rarity:
         lines += _slices("rarest seen", [result.by_rarity for result in results])
     names = [f"[{number}] " for number in range(1, len(results) + 1)] if results[1:] else [""]
@@ -259,7 +356,11 @@ def _facts(result: "SystemResult") -> dict[str, Any]:
         scores[key]["against_first"] = asdict(difference)
     facts: dict[str, Any] = {"system": system.name, "beam": system.beam}
     facts |= {"cut_off": system.cut_off, "empty": system.empty, "scores": scores}
-    facts["by_length"] = [asdict(part) for part in result.by_length]
+    if system.source_words:
+        count, share = system.unknown_words, system.unknown_words / system.source_words
+        facts["unknown_words"] = {"count": count, "share": round(share, 6)}
+    if result.by_length:
+        facts["by_length"] = [asdict(part) for part in result.by_length]
     if result.by_rarity:
         facts["by_rarity"] = [asdict(part) for part in result.by_rarity]
     for key, statistics in (("alignment", system.alignment), ("attention", system.attention)):
@@ -339,4 +440,7 @@ def _remarks(system: "SystemOutput") -> list[str]:
         lines.append(f"{system.cut_off:,} translations were cut off at the length limit")
     if system.empty:
         lines.append(f"{system.empty:,} translations are empty")
+    if system.unknown_words:
+        share = f"{system.unknown_words / system.source_words:.1%} of {system.source_words:,}"
+        lines.append(f"{system.unknown_words:,} source words are not in the vocabulary ({share})")
     return lines

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,20 +25,24 @@ from dhyan.cli.translate_io import (
     Line,
     OutputStyle,
     TranslationWarnings,
+    check_output,
     count_lines,
     find_term,
     format_failure,
     format_translation,
     in_chunks,
+    open_output,
+    prefix_line,
     read_glossary,
     read_input,
-    read_lines,
+    read_prefixes,
     read_terms,
 )
 from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:
+    from dhyan.decoding.language_check import LanguageCheck
     from dhyan.decoding.translator import Translation, Translator
 
 LINES_AT_A_TIME = 512
@@ -49,6 +53,16 @@ def translate(
     model: Model,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Sentences, one per line; else stdin.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Output file, written when all is translated.",
+            show_default="stdout",
+        ),
     ] = None,
     other_models: Annotated[
         list[Path] | None,
@@ -126,6 +140,7 @@ def translate(
     changes: dict[str, Any] = {
         name: value for name, value in locals().items() if name in DecodingChanges.__annotations__
     }
+    check_output(output, file)
     style = OutputStyle(nbest=nbest, align=align, attention=attention, words=words, as_json=as_json)
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
@@ -140,19 +155,20 @@ def translate(
         glossary=read_glossary(glossary) if glossary else None,
         forbidden=read_terms(forbid) if forbid else (),
         files={"glossary": glossary, "forbidden": forbid, "prefixes": prefixes},
-        prefixes=read_lines(prefixes) if prefixes else repeat(prefix) if prefix else None,
+        prefixes=read_prefixes(prefixes) if prefixes else repeat(prefix) if prefix else None,
         progress=_progress(file, interactive=interactive),
     )
     try:
-        with _command_line_names(job.files):
+        with _command_line_names(job.files), open_output(output) as stream:
             translator = load_model(model, device, threads, other_models or ())
             translator = replace(translator, fast=translator.fast and not plain)
             options = translator.options.changed(**changes)
             for chunk in in_chunks(read_input(file), 1 if interactive else LINES_AT_A_TIME):
-                job.translate(translator, options, chunk)
+                job.translate(translator, options, chunk, stream)
     except KeyboardInterrupt:
         sys.stdout.flush()
-        warn(f"stopped; {job.done:,} lines are written")
+        lines = f"{output} is not written" if output else f"{job.done:,} lines are written"
+        warn(f"stopped; {lines}")
         raise typer.Exit(Exit.INTERRUPTED) from None
     job.warnings.log_totals()
     job.check_end()
@@ -169,7 +185,7 @@ def _progress(file: Path | None, *, interactive: bool) -> ProgressLines:
 
 def _check_prefix_count(file: Path | None, prefixes: Path) -> None:
     """Raise UserError for prefixes that cannot be read, are too few or too many."""
-    count = sum(1 for _ in read_lines(prefixes))
+    count = sum(1 for _ in read_prefixes(prefixes))
     sentences = count_lines(file) if file else count
     if count != sentences:
         few = f"too few lines, {count:,} for {sentences:,}" if count < sentences else ""
@@ -210,19 +226,37 @@ class TranslationJob:
     prefixes: Iterator[str] | None
     progress: ProgressLines
     warnings: TranslationWarnings = field(default_factory=TranslationWarnings)
+    language_check: "LanguageCheck | None" = None
     done: int = 0
     skipped: int = 0
 
     def translate(
-        self, translator: "Translator", options: DecodingOptions, lines: Sequence[Line]
+        self,
+        translator: "Translator",
+        options: DecodingOptions,
+        lines: Sequence[Line],
+        stream: IO[str],
     ) -> None:
-        """Print the translations of the next lines."""
+        """Write the translations of the next lines to a stream."""
         first, results = self.done, self._results(translator, options, lines)
         for at, (line, result) in enumerate(zip(lines, results, strict=True)):
-            print(self._output(translator, line.text, result))
+            print(self._output(translator, line.text, result), file=stream)
             self.done = first + at + 1
-        sys.stdout.flush()
+        stream.flush()
+        self._check_language(translator, lines)
         self.progress.update(self.done)
+
+    def _check_language(self, translator: "Translator", lines: Sequence[Line]) -> None:
+        """Warn once if the lines so far do not look like the source language of the model."""
+        from dhyan.decoding.language_check import LanguageCheck
+
+        if self.language_check is None:
+            self.language_check = LanguageCheck(translator)
+        if not self.language_check.complete:
+            self.language_check.add(line.text for line in lines if not line.error)
+            if warning := self.language_check.warning():
+                warn(f"{self.name}: {warning}")
+                self.language_check.complete = True
 
     def check_end(self) -> None:
         """Raise UserError for prefixes left over, and for lines that were not translated."""
@@ -259,7 +293,8 @@ class TranslationJob:
 
         if isinstance(error, UnsupportedOption):
             file = self.files.get(error.option)
-            return f"{file or self.name}:{number}", error.spelled(_option_name)
+            line = prefix_line(file, number) if file and error.option == "prefixes" else number
+            return f"{file or self.name}:{line}", error.spelled(_option_name)
         hint = isinstance(error, TooLong) and not self.paragraphs
         return f"{self.name}:{number}", f"{error}{', or try --paragraphs' if hint else ''}"
 

@@ -1,20 +1,26 @@
 """Lines that `dhyan translate` reads and writes: sentences, terms; translations, warnings."""
 
 import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from dhyan.cli.messages import warn
 from dhyan.errors import UserError
+from dhyan.text.compression import OPENERS
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.word_alignment import WordAttention
 
 FIRST_WARNINGS = 3
+ESCAPED_HASH = re.compile(r"\\+#")
 _CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
 
@@ -40,6 +46,44 @@ def read_input(file: Path | None) -> Iterator[Line]:
     for number, raw in enumerate(raws, start=1):
         text, problem = decode_leniently(raw, number)
         yield Line(text, UserError(problem) if problem else None)
+
+
+def check_output(output: Path | None, file: Path | None) -> None:
+    """Raise an error for an output file that cannot be written, or that is the input."""
+    if output is None:
+        return
+    if output.exists() and not output.is_file():
+        raise UserError(
+            f"--output {output}: is not a regular file; give a file, or redirect stdout"
+        )
+    if file and output.exists() and file.exists() and output.samefile(file):
+        raise UserError(f"--output {output}: is the input file; give another name")
+    if output.suffix.lower() in OPENERS:
+        raise UserError(f"--output {output}: only plain files are written; compress it afterwards")
+    if not output.parent.is_dir():
+        raise UserError(f"--output {output}: there is no folder {output.parent}; create it first")
+
+
+@contextmanager
+def open_output(output: Path | None) -> Iterator[IO[str]]:
+    """Stdout, or a file that appears under its name when everything is written."""
+    if output is None:
+        yield sys.stdout
+        return
+    path = output.resolve()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        stream = open(temporary, "w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise UserError(f"--output {output}: cannot be written ({error.strerror})") from None
+    try:
+        with stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def in_chunks(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
@@ -71,10 +115,21 @@ def read_lines(file: Path) -> Iterator[str]:
     return read_lines(file)
 
 
-def read_glossary(file: Path) -> dict[str, str]:
-    """Source and target terms, a tab-separated pair per line; empty lines are skipped."""
-    terms, targets = dict[str, str](), dict[str, str]()
+def read_entries(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file without comments, with their numbers.
+
+    A line that begins with `#` is a comment; an entry that begins with `#` is written `\\#`, and
+    one that begins with `\\#` has another backslash before it.
+    """
     for number, line in enumerate(read_lines(file), start=1):
+        if not line.startswith("#"):
+            yield number, line[1:] if ESCAPED_HASH.match(line) else line
+
+
+def read_glossary(file: Path) -> dict[str, str]:
+    """Source and target terms, a tab-separated pair per line; comments, empty lines are skipped."""
+    terms, targets = dict[str, str](), dict[str, str]()
+    for number, line in read_entries(file):
         parts = [part.strip() for part in line.split("\t")]
         if not any(parts):
             continue
@@ -87,13 +142,23 @@ def read_glossary(file: Path) -> dict[str, str]:
 
 
 def read_terms(file: Path) -> list[str]:
-    """Terms, one per line; empty lines are skipped."""
-    return [line.strip() for line in read_lines(file) if line.strip()]
+    """Terms, one per line; comments and empty lines are skipped."""
+    return [line.strip() for _, line in read_entries(file) if line.strip()]
+
+
+def read_prefixes(file: Path) -> Iterator[str]:
+    """Prefixes, one per line, empty for none; comments are skipped."""
+    return (line for _, line in read_entries(file))
+
+
+def prefix_line(file: Path, number: int) -> int:
+    """The line of a file that holds the prefix of this number, counted from 1."""
+    return next(islice((line for line, _ in read_entries(file)), number - 1, None), number)
 
 
 def find_term(file: Path, term: str) -> str:
     """File and line number of the first line with a term, alone or in a pair."""
-    for number, line in enumerate(read_lines(file), start=1):
+    for number, line in read_entries(file):
         if term in (part.strip() for part in line.split("\t")):
             return f"{file}:{number}"
     return str(file)
@@ -136,7 +201,8 @@ def format_translation(
 def format_failure(number: int, text: str, problem: str, style: OutputStyle) -> str:
     """The output of a line that could not be translated: the same columns, empty."""
     if style.as_json:
-        record: dict[str, Any] = {"text": "", "score": None, "finished": False, "error": problem}
+        record: dict[str, Any] = {"text": "", "score": None, "finished": False}
+        record |= {"unknown_words": [], "error": problem}
         if style.nbest > 1:
             record["nbest"] = []
         return _json_line({"line": number, "source": text, **record})
@@ -157,6 +223,7 @@ def translation_json(
         "text": translation.text,
         "score": round(translation.score, 6),
         "finished": translation.finished,
+        "unknown_words": translation.unknown_words,
     }
     if translation.missing_placeholders:
         record["missing_placeholders"] = translation.missing_placeholders

@@ -23,9 +23,10 @@ class Translation:
     mean over tokens), plus the coverage penalty. `finished` is False when the maximum length cut
     the translation off, or when the rules allowed no further token (`no_token_allowed`). `others`
     are the runners-up, or further samples. `missing_placeholders` are spans of the source that the
-    text should contain and does not, `missing_terms` such terms of the glossary. For a paragraph,
-    `sentences` are its sentences with their translations, the score is the mean of theirs, and
-    there are no ids.
+    text should contain and does not, `missing_terms` such terms of the glossary. `unknown_words`
+    are words of the source with a character or token that is not in the vocabulary. For a
+    paragraph, `sentences` are its sentences with their translations, the score is the mean of
+    theirs, and there are no ids.
     """
 
     text: str
@@ -35,6 +36,7 @@ class Translation:
     others: tuple["Translation", ...] = ()
     missing_placeholders: tuple[str, ...] = ()
     missing_terms: tuple[str, ...] = ()
+    unknown_words: tuple[str, ...] = ()
     no_token_allowed: bool = False
     sentences: tuple[tuple[str, "Translation"], ...] = ()
 
@@ -90,6 +92,7 @@ def _render_hypothesis(
             if not contains(hypothesis.ids, phrase)
             and not contains_words(target, phrase, hypothesis.ids)
         ),
+        unknown_words=request.unknown_words,
         no_token_allowed=not hypothesis.finished and len(hypothesis.ids) < request.max_length,
     )
 
@@ -118,6 +121,9 @@ def join_sentences(paragraph: Paragraph, translations: Sequence[Translation]) ->
         ),
         missing_terms=tuple(
             term for translation in translations for term in translation.missing_terms
+        ),
+        unknown_words=tuple(
+            word for translation in translations for word in translation.unknown_words
         ),
         no_token_allowed=any(translation.no_token_allowed for translation in translations),
         sentences=tuple(zip(paragraph.sentences, translations, strict=True)),

@@ -11,7 +11,7 @@ from dhyan.decoding.rules import Phrase
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.special_tokens import EOS, UNK
 from dhyan.text.normalize import normalize
-from dhyan.text.placeholders import mask, mask_like, placeholder
+from dhyan.text.placeholders import mask, mask_like, placeholder, restore
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.text.vocabulary import WORD_MARK
 
@@ -51,7 +51,7 @@ class Request:
     `number` identifies the sentence, so that a sample drawn for it does not depend on its batch.
     `max_length` counts EOS. `terms` are those of the glossary, which the first of the `required`
     phrases spell. `spans` are behind the placeholders; for the `replaced` ones of them a glossary
-    term is required instead.
+    term is required instead. `unknown_words` of the sentence are not in the source vocabulary.
     """
 
     ids: tuple[int, ...]
@@ -63,6 +63,7 @@ class Request:
     terms: tuple[str, ...] = ()
     spans: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
+    unknown_words: tuple[str, ...] = ()
 
     def min_constrained_length(self) -> int:
         """The fewest tokens that hold the prefix and then the terms, one after another."""
@@ -163,8 +164,14 @@ class RequestBuilder:
             required=(*phrases, *self._required_placeholders(spans, replaced, phrases)),
             terms=terms,
             replaced=replaced,
+            unknown_words=self._unknown_words(request.ids[:-1], masked, spans),
         )
         return request.limited(self.options, self.limits)
+
+    def _unknown_words(
+        self, ids: Sequence[int], masked: str, spans: Sequence[str]
+    ) -> tuple[str, ...]:
+        return tuple(restore(word, spans)[0] for word in self.source.unknown_words(ids, masked))
 
     def _term(self, term: str, spans: tuple[str, ...]) -> Phrase:
         masked = mask_like(term, spans, self.placeholders)

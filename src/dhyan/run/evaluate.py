@@ -10,8 +10,16 @@ from typing import Literal, TypeVar
 from dhyan.data.filters import split_words
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.read_text import file_error, printable, read_lines
+from dhyan.data.read_text import (
+    TABLE_SUFFIXES,
+    file_error,
+    format_suffix,
+    printable,
+    read_lines,
+)
+from dhyan.decoding.language_check import LanguageCheck
 from dhyan.decoding.translator import TooLong, Translation, Translator
+from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import (
     AlignmentScore,
     Gold,
@@ -36,7 +44,7 @@ class ReferenceSet:
     """Source sentences with references, and gold alignments if there are any.
 
     `lines` counts the lines of the file before unusable pairs were dropped; `numbered` says that
-    the line numbers of the pairs refer to them.
+    the line numbers of the pairs refer to them. Without a source text the sources are empty.
     """
 
     file: Path
@@ -46,6 +54,12 @@ class ReferenceSet:
     gold: list[Gold] = field(default_factory=list)
     others: list[tuple[str, ...]] = field(default_factory=list)  # further references per sentence
     reference_file: Path | None = None  # if it is not the same file
+    has_source: bool = True
+
+    @property
+    def reference_count(self) -> int:
+        """The most references of a sentence."""
+        return 1 + max(map(len, self.others), default=0)
 
     @property
     def sources(self) -> list[str]:
@@ -83,6 +97,9 @@ class SystemOutput:
     language: str = ""
     beam: int = 0
     cut_off: int = 0
+    unknown_words: int = 0  # of the source, with a token that is not in the vocabulary
+    source_words: int = 0
+    language_warning: str = ""
     alignment: AlignmentScore | None = None
     attention: AttentionStatistics | None = None
 
@@ -104,26 +121,67 @@ class SystemResult:
 
 
 def read_test_set(
-    source: Path,
+    source: Path | None,
     target: Path | None = None,
     *,
+    other_targets: Sequence[Path] = (),
     columns: tuple[str, str] | None = None,
     gold: Path | None = None,
     report: ReadReport | None = None,
 ) -> ReferenceSet:
-    """Read the usable pairs of a test set, and gold alignments line by line."""
+    """Read the usable pairs of a test set, and gold alignments line by line.
+
+    `other_targets` are files of further references, line by line; a blank line is no reference.
+    Without a source only translations from files can be scored.
+    """
     report = ReadReport() if report is None else report
-    pairs = list(read_pairs(source, target, columns=columns, report=report))
-    lines = report.kept_count + sum(where.count for where in report.dropped.values())
-    reference_set = ReferenceSet(
-        source, pairs, lines, numbered=target is not None, reference_file=target
-    )
+    if source is None:
+        reference_set = _read_references(target, report)
+    else:
+        pairs = list(read_pairs(source, target, columns=columns, report=report))
+        lines = report.kept_count + sum(where.count for where in report.dropped.values())
+        reference_set = ReferenceSet(
+            source, pairs, lines, numbered=target is not None, reference_file=target
+        )
+    if other_targets:
+        columns_of_references = [
+            reference_set.select_lines(_reference_lines(file), file, "references")
+            for file in other_targets
+        ]
+        others = [
+            tuple(filter(str.strip, texts)) for texts in zip(*columns_of_references, strict=True)
+        ]
+        reference_set = replace(reference_set, others=others)
     if gold is None:
         return reference_set
     links = reference_set.select_lines(read_gold(gold), gold, "alignments")
-    for alignment, pair in zip(links, pairs, strict=True):
+    for alignment, pair in zip(links, reference_set.pairs, strict=True):
         check_gold(alignment, pair.source, pair.target, gold)
     return replace(reference_set, gold=links)
+
+
+def _read_references(file: Path | None, report: ReadReport) -> ReferenceSet:
+    """A test set without sources; lines without a reference are dropped."""
+    if file is None:
+        raise UserError("no references to score against: name a file of them with --target")
+    lines, pairs = _reference_lines(file), list[Pair]()
+    report.files = {"source": printable(file), "target": printable(file)}
+    for number, text in enumerate(lines, start=1):
+        if text.strip():
+            pairs.append(Pair("", text, number))
+            report.keep(pairs[-1])
+        else:
+            report.drop("empty target", "target", number)
+    if not pairs:
+        raise file_error(file, 0, "is empty; give one reference on each line")
+    return ReferenceSet(file, pairs, len(lines), has_source=False)
+
+
+def _reference_lines(file: Path) -> list[str]:
+    """The lines of a file of references."""
+    if format_suffix(file) in TABLE_SUFFIXES:
+        raise file_error(file, 0, "is a table; give a text file with one reference on each line")
+    return list(read_lines(file))
 
 
 def read_translations(file: Path, reference_set: ReferenceSet) -> SystemOutput:
@@ -179,6 +237,8 @@ def translate_test_set(
     `on_progress` is called with the number of sentences translated so far.
     """
     _check_references(translator, name, reference_set)
+    check = LanguageCheck(translator)
+    check.add(reference_set.sources)
     translations = _translate(translator, reference_set, beam, on_progress)
     texts = [translation.text for translation in translations]
     return SystemOutput(
@@ -187,6 +247,9 @@ def translate_test_set(
         language=translator.language,
         beam=beam or translator.beam,
         cut_off=sum(not translation.finished for translation in translations),
+        unknown_words=sum(len(translation.unknown_words) for translation in translations),
+        source_words=sum(len(source.split()) for source in reference_set.sources),
+        language_warning=check.warning(),
         alignment=_alignment_score(translator, reference_set) if reference_set.gold else None,
         attention=_attention_statistics(translator, reference_set.sources, texts)
         if attention
@@ -230,7 +293,7 @@ def score_systems(
             resampling=resampling,
             on_progress=on_progress,
         )
-        lengths = by_length(own, reference_set.sources)
+        lengths = by_length(own, reference_set.sources) if reference_set.has_source else []
         rarities = (
             []
             if training_counts is None

@@ -218,6 +218,17 @@ class Tokenizer:
             words.append(Word("".join(texts).removeprefix(WORD_MARK) or WORD_MARK, first, last))
         return words
 
+    def has_unknown(self, ids: Sequence[int]) -> bool:
+        """Whether a token is unknown, or a byte of a character that is not in the vocabulary."""
+        return UNK in ids or not self._bytes.keys().isdisjoint(ids)
+
+    def unknown_words(self, ids: Sequence[int], text: str) -> list[str]:
+        """The words and symbols of a text that have such a token; `ids` are those of the text."""
+        if not self.has_unknown(ids):
+            return []
+        words = self.words(ids, text)
+        return [word.text for word in words if self.has_unknown(ids[word.first : word.last])]
+
     def _label(self, id: int) -> str:
         if id < len(NAMES):
             return NAMES[id]
