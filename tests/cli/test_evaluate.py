@@ -117,6 +117,94 @@ def test_a_model_scores_as_its_finished_translations_do(folder):
     assert all(model["scores"][key]["value"] == file["scores"][key]["value"] for key in METRICS)
 
 
+def score_files(*arguments):
+    """The JSON of `evaluate` without a source."""
+    done = CliRunner().invoke(app, list(map(str, ["evaluate", *arguments, "--json"])))
+    if done.exception:
+        raise done.exception
+    return json.loads(done.stdout)
+
+
+def test_every_target_is_a_reference(folder):
+    """A repeated --target adds references; none replaces another."""
+    wrong, right, test = (folder / name for name in ("wrong.hi", "right.hi", "test.hi"))
+    first, both = (
+        score_files(right, "--bootstrap", 0, "--target", wrong, *more)
+        for more in ([], ["--target", test])
+    )
+    assert (first["references"], both["references"]) == (1, 2)
+    assert first["scores"]["ter"]["value"] > both["scores"]["ter"]["value"] == 0
+    for score in both["scores"].values():
+        assert score["signature"].startswith("nrefs:2|")
+    systems = (folder / "one", right, "--source", folder / "test.en", *QUICK)
+    result = score_files(*systems, "--target", wrong, "--target", test)
+    assert result["references"] == 2
+    assert result["systems"][1]["scores"]["ter"]["value"] == 0
+    assert sum(part["sentences"] for part in result["systems"][0]["by_length"]) == 30
+
+
+def test_a_blank_line_of_a_further_target_is_no_reference(folder):
+    lines = (folder / "test.hi").read_text(encoding="utf-8").splitlines()
+    holed = write(folder / "second.hi", ["", *lines[1:]])
+    targets = ("--target", folder / "wrong.hi", "--target", holed)
+    result = score_files(folder / "right.hi", "--bootstrap", 0, *targets)
+    assert result["sentences"] == 30
+    assert "nrefs:var|" in result["scores"]["bleu"]["signature"]
+
+
+def test_targets_of_unequal_length_are_refused_with_their_counts(folder):
+    short, test = write(folder / "short.hi", ["एक", "दो"]), folder / "test.hi"
+    for source in ([], ["--source", folder / "test.en"]):
+        with pytest.raises(UserError, match=r"short\.hi: 2 references for 30 sentences of .*test"):
+            score_files(folder / "right.hi", *source, "--target", test, "--target", short)
+
+
+def test_translations_in_files_need_no_source(folder):
+    right, wrong, test = (folder / name for name in ("right.hi", "wrong.hi", "test.hi"))
+    alone = score_files(wrong, "--target", test)
+    beside = results(folder, wrong)
+    assert alone["scores"] == beside["scores"]
+    assert "by_length" in beside
+    assert "by_length" not in alone
+    done = CliRunner().invoke(app, ["evaluate", str(wrong), str(right), "--target", str(test)])
+    assert done.exit_code == 0
+    assert "source words" not in done.stdout
+    for arguments, message in (
+        ((folder / "one",), "one: a model needs a text to translate; name it with --source"),
+        ((wrong, "--train-source", folder / "a.en"), "--train-source is about the source text"),
+        ((wrong, "--columns", "a,b"), "--columns is about the source text"),
+    ):
+        with pytest.raises(UserError, match=message):
+            score_files(*arguments, "--target", test)
+    with pytest.raises(UserError, match="no references .*--target"):
+        score_files(wrong)
+
+
+def test_a_test_set_in_the_wrong_direction_is_noticed(folder):
+    """The sources of an English-Hindi model are Hindi, and the references English."""
+    for name, lines in (("short.hi", ["तीन सौ", "दो"] * 10), ("short.en", ["six one", "two"] * 10)):
+        write(folder / name, lines)
+    words = ["evaluate", folder / "one", "--source", folder / "short.hi", "--target",
+             folder / "short.en", "--threads", 1, *QUICK, "--json"]  # fmt: skip
+    done = CliRunner().invoke(app, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+    sources, references = [line for line in done.stderr.splitlines() if line.startswith("dhyan: ")]
+    assert "short.hi: 30 of 30 words" in sources
+    assert "have no Latin letter, but the model translates from 'en' into 'hi'" in sources
+    assert "swapped" in sources
+    assert "short.en: references: 30 of 30 words have no Devanagari letter" in references
+
+
+def test_unknown_words_are_counted(folder):
+    known, unknown = (
+        results(folder, folder / "one", *QUICK, source=source)["unknown_words"]
+        for source in ("test.en", write(folder / "odd.en", ["seven žabka ☃"] * 30).name)
+    )
+    assert known["count"] < 10
+    assert unknown["count"] == 60
+    assert unknown["share"] == pytest.approx(2 / 3, abs=1e-6)
+
+
 def test_metrics_and_resampling_are_optional(folder):
     result = results(folder, folder / "wrong.hi", "--metrics", "chrf", "--bootstrap", 0)
     assert set(result["scores"]) == {"chrf"}

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 from sacrebleu.significance import PairedTest
+from typer.testing import CliRunner
 
+from dhyan.cli import app
 from dhyan.evaluation.metrics import bleu_tokenizer, count
 from dhyan.evaluation.significance import Resampling, score_system
 
@@ -25,13 +27,23 @@ DIGITS = 12
 
 def random_systems(language, sentences=25):
     """References and two systems that say some of their words."""
+    references, _, *systems = random_references(language, sentences)
+    return references, *systems
+
+
+def random_references(language, sentences=25):
+    """References, three further references of each sentence, and two systems."""
     rng, words = random.Random(4), WORDS[language]
     references = [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(sentences)]
     systems = []
     for share in (0.4, 0.3):
         hypotheses = [_with_errors(text.split(), words, share, rng) for text in references]
         systems.append([*hypotheses[:-1], ""])
-    return references, *systems
+    others = [
+        [_with_errors(text.split(), words, share, rng) for text in references]
+        for share in (0.2, 0.5, 0.8)
+    ]
+    return references, others, *systems
 
 
 def _with_errors(text, words, share, rng):
@@ -45,14 +57,15 @@ def plain(texts):
     return [text.replace("“", '"').replace("”", '"') for text in texts]
 
 
-def command_line(folder, language, references, *systems, options=(), seed=12345):
-    """What `sacrebleu` prints, as JSON."""
+def command_line(folder, language, references, *systems, others=(), options=(), seed=12345):
+    """What `sacrebleu` prints, as JSON; `others` are further references."""
     names = []
-    for index, texts in enumerate((references, *systems)):
+    for index, texts in enumerate((references, *others, *systems)):
         names.append(folder / f"{index}.txt")
         names[-1].write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    line = [sys.executable, "-m", "sacrebleu", names[0], "-i", *names[1:], "-m", "bleu", "chrf",
-            "ter", "--chrf-word-order", 2, *OPTIONS[language], "-w", DIGITS, "-f", "json",
+    count = 1 + len(others)
+    line = [sys.executable, "-m", "sacrebleu", *names[:count], "-i", *names[count:], "-m", "bleu",
+            "chrf", "ter", "--chrf-word-order", 2, *OPTIONS[language], "-w", DIGITS, "-f", "json",
             *options]  # fmt: skip
     done = subprocess.run(
         list(map(str, line)),
@@ -88,11 +101,16 @@ def _name(result):
 @pytest.mark.parametrize(
     ("test", "sacrebleu_test", "draws"), [("bootstrap", "bs", 100), ("randomisation", "ar", 1000)]
 )
-def test_p_values_equal_sacrebleu(test, sacrebleu_test, draws, monkeypatch):
+@pytest.mark.parametrize("reference_count", [1, 4])
+def test_p_values_equal_sacrebleu(test, sacrebleu_test, draws, reference_count, monkeypatch):
     """For BLEU and chrF++; TER's whole numbers make ties, which we count and sacreBLEU does not."""
-    references, baseline_texts, system_texts = map(plain, random_systems("hi"))
+    references, others, baseline_texts, system_texts = random_references("hi")
+    others = [plain(texts) for texts in others[: reference_count - 1]]
+    references, baseline_texts, system_texts = map(
+        plain, (references, baseline_texts, system_texts)
+    )
     baseline, system = (
-        count(hypotheses, references, language="hi")
+        count(hypotheses, references, others=list(zip(*others, strict=True)), language="hi")
         for hypotheses in (baseline_texts, system_texts)
     )
     ours = score_system(system, baseline=baseline, resampling=Resampling(100, seed=9, test=test))
@@ -101,7 +119,7 @@ def test_p_values_equal_sacrebleu(test, sacrebleu_test, draws, monkeypatch):
     test = PairedTest(
         [("one", baseline_texts), ("other", system_texts)],
         metrics,
-        [references],
+        [references, *others],
         sacrebleu_test,
         draws,
         100,
@@ -113,6 +131,31 @@ def test_p_values_equal_sacrebleu(test, sacrebleu_test, draws, monkeypatch):
             str(signatures[name]).split("|")
         )
     assert ours.differences["ter"].p >= theirs["TER"][1].p_value
+
+
+@pytest.mark.parametrize("language", WORDS)
+def test_several_references_equal_the_command_line(language, tmp_path):
+    """`evaluate --json` with three references against sacreBLEU's with the same files."""
+    references, others, hypotheses, _ = random_references(language)
+    references, hypotheses, *others = map(plain, (references, hypotheses, *others[:2]))
+    options = ["--confidence", "--confidence-n", 100]
+    theirs = command_line(
+        tmp_path, language, references, hypotheses, others=others, options=options, seed=9
+    )
+    targets = [part for name in "012" for part in ("--target", tmp_path / f"{name}.txt")]
+    line = ["evaluate", tmp_path / "3.txt", *targets, "--language", language, "--json",
+            "--bootstrap", 100, "--seed", 9]  # fmt: skip
+    done = CliRunner().invoke(app, list(map(str, line)))
+    assert done.exit_code == 0, done.output
+    ours = json.loads(done.stdout)
+    assert ours["references"] == 3
+    for result in theirs:
+        [score] = [score for score in ours["scores"].values() if score["name"] == _name(result)]
+        assert round(score["value"], DIGITS) == result["score"]
+        assert score["signature"] == result["signature"]
+        assert score["signature"].startswith("nrefs:3|")
+        assert score["interval"]["mean"] == pytest.approx(result["confidence_mean"], rel=1e-5)
+        assert score["interval"]["margin"] == pytest.approx(result["confidence_var"], rel=1e-4)
 
 
 def test_the_same_words_are_read_where_the_normal_form_changes_nothing():

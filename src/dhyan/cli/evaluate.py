@@ -28,6 +28,7 @@ from dhyan.errors import UserError
 if TYPE_CHECKING:
     from collections import Counter
 
+    from dhyan.decoding.translator import Translator
     from dhyan.evaluation.significance import Resampling, SystemScores
     from dhyan.evaluation.slices import Slice
     from dhyan.run.evaluate import ReferenceSet, SystemOutput, SystemResult
@@ -167,7 +168,6 @@ def evaluate(
         read_test_set,
         read_translations,
         score_systems,
-        translate_test_set,
     )
     from dhyan.text.languages import language_of, parse_language
 
@@ -194,13 +194,12 @@ def evaluate(
     }
     outputs = [
         from_files.get(path)
-        or translate_test_set(
+        or _translate(
             load_model(path, device, threads),
-            str(path),
+            path,
             reference_set,
             beam=beam or 0,
             attention=attention_statistics,
-            on_progress=ProgressLines(lines=lambda: len(reference_set.pairs)).update,
         )
         for path in systems
     ]
@@ -271,6 +270,33 @@ def _check_source_unused(
             raise UserError(f"{flag} is about the source text; name it with --source")
 
 
+def _translate(
+    translator: "Translator",
+    path: Path,
+    reference_set: "ReferenceSet",
+    *,
+    beam: int,
+    attention: bool,
+) -> "SystemOutput":
+    """The translations of a model, after a warning if the test set is not in its language."""
+    from dhyan.data.read_text import printable
+    from dhyan.decoding.language_check import LanguageCheck
+    from dhyan.run.evaluate import translate_test_set
+
+    check = LanguageCheck(translator)
+    check.add(reference_set.sources)
+    if line := check.warning():
+        warn(f"{printable(reference_set.file)}: {line}")
+    return translate_test_set(
+        translator,
+        str(path),
+        reference_set,
+        beam=beam,
+        attention=attention,
+        on_progress=ProgressLines(lines=lambda: len(reference_set.pairs)).update,
+    )
+
+
 def _warnings(
     outputs: "Iterable[SystemOutput]", reference_set: "ReferenceSet", language: str
 ) -> Iterator[str]:
@@ -283,8 +309,6 @@ def _warnings(
     if line := script_warning(reference_set.references, language):
         yield f"{references}: references: {line}"
     for output in outputs:
-        if output.language_warning:
-            yield f"{printable(reference_set.file)}: {output.language_warning}"
         if output.beam:
             continue
         if line := script_warning(output.texts, language):

@@ -238,12 +238,12 @@ class TranslationJob:
         stream: IO[str],
     ) -> None:
         """Write the translations of the next lines to a stream."""
+        self._check_language(translator, lines)
         first, results = self.done, self._results(translator, options, lines)
         for at, (line, result) in enumerate(zip(lines, results, strict=True)):
             print(self._output(translator, line.text, result), file=stream)
             self.done = first + at + 1
         stream.flush()
-        self._check_language(translator, lines)
         self.progress.update(self.done)
 
     def _check_language(self, translator: "Translator", lines: Sequence[Line]) -> None:

@@ -62,6 +62,8 @@ def check_output(output: Path | None, file: Path | None) -> None:
         raise UserError(f"--output {output}: only plain files are written; compress it afterwards")
     if not output.parent.is_dir():
         raise UserError(f"--output {output}: there is no folder {output.parent}; create it first")
+    if not os.access(output.parent, os.W_OK):
+        raise UserError(f"--output {output}: {output.parent} is read-only; give another folder")
 
 
 @contextmanager
@@ -73,11 +75,7 @@ def open_output(output: Path | None) -> Iterator[IO[str]]:
     path = output.resolve()
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        stream = open(temporary, "w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise UserError(f"--output {output}: cannot be written ({error.strerror})") from None
-    try:
-        with stream:
+        with temporary.open("w", encoding="utf-8", newline="") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

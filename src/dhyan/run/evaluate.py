@@ -17,7 +17,6 @@ from dhyan.data.read_text import (
     printable,
     read_lines,
 )
-from dhyan.decoding.language_check import LanguageCheck
 from dhyan.decoding.translator import TooLong, Translation, Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import (
@@ -99,7 +98,6 @@ class SystemOutput:
     cut_off: int = 0
     unknown_words: int = 0  # of the source, with a token that is not in the vocabulary
     source_words: int = 0
-    language_warning: str = ""
     alignment: AlignmentScore | None = None
     attention: AttentionStatistics | None = None
 
@@ -237,8 +235,6 @@ def translate_test_set(
     `on_progress` is called with the number of sentences translated so far.
     """
     _check_references(translator, name, reference_set)
-    check = LanguageCheck(translator)
-    check.add(reference_set.sources)
     translations = _translate(translator, reference_set, beam, on_progress)
     texts = [translation.text for translation in translations]
     return SystemOutput(
@@ -249,7 +245,6 @@ def translate_test_set(
         cut_off=sum(not translation.finished for translation in translations),
         unknown_words=sum(len(translation.unknown_words) for translation in translations),
         source_words=sum(len(source.split()) for source in reference_set.sources),
-        language_warning=check.warning(),
         alignment=_alignment_score(translator, reference_set) if reference_set.gold else None,
         attention=_attention_statistics(translator, reference_set.sources, texts)
         if attention
