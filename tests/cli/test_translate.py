@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from dhyan.cli.translate import translate
+from dhyan.cli.translate_io import find_term, read_glossary, read_terms
 from dhyan.errors import UserError
 from dhyan.run import train
 from dhyan.run.load import load, load_ensemble
@@ -160,9 +161,123 @@ def test_the_plain_search_gives_the_same(folder):
     assert run(folder, "--plain") == run(folder)
 
 
-def test_json_has_five_fields_by_default(folder):
+def test_json_has_six_fields_by_default(folder):
     first = rows(folder)[0]
-    assert list(first) == ["line", "source", "text", "score", "finished"]
+    assert list(first) == ["line", "source", "text", "score", "finished", "unknown_words"]
+
+
+def test_unknown_words_are_reported(folder):
+    lines = ["seven", "elephants, six ☃", "", "two " * 9]
+    done = invoke(folder, "--json", lines=lines, model="narrow")
+    unknown = [json.loads(line)["unknown_words"] for line in done.stdout.splitlines()]
+    assert unknown == [[], ["elephants", ",", "☃"], [], []]
+    [row] = rows(folder, "--paragraphs", lines=["Seven elephants. Six tigers."])
+    assert row["unknown_words"] == ["Seven", "elephants", ".", "Six", "tigers", "."]
+    assert [sentence["unknown_words"][1] for sentence in row["sentences"]] == [
+        "elephants",
+        "tigers",
+    ]
+    [translation] = load(folder / "rnn")("seven elephants")
+    assert translation.unknown_words == ("elephants",)
+    [translation] = load(folder / "placeholders")("elephants 3,000")
+    assert translation.unknown_words[0] == "elephants"
+
+
+def language_warnings(errors):
+    return [line for line in errors.splitlines() if "the model translates" in line]
+
+
+def test_a_text_in_the_wrong_direction_is_noticed_once(folder, monkeypatch):
+    monkeypatch.setattr(sys.modules["dhyan.cli.translate"], "LINES_AT_A_TIME", 2)
+    _, errors = run(folder, lines=["तीन सौ दो", "सात"] * 6)
+    [line] = language_warnings(errors)
+    assert line.startswith("dhyan: stdin: ")
+    assert "have no Latin letter, but the model translates from 'en' into 'hi'" in line
+    assert "source and target seem to be swapped" in line
+    assert "give a text in the source language, or a model for the language of this text" in line
+
+
+def test_a_text_of_unknown_words_is_noticed(folder):
+    _, errors = run(folder, lines=["guten morgen liebe leute", "wie geht es euch heute"])
+    [line] = language_warnings(errors)
+    assert "9 of 9 words are not in the source vocabulary" in line
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        LINES,
+        ["Bahdanau, Cho and Bengio", "Priya Sharma"],
+        ["12,500", "https://example.org/eins/zwei", "a@example.org"],
+        ["🙂👍", "☃ ☃ ☃"],
+        ["तीन three hundred two", "नमस्ते"],
+    ],
+)
+def test_names_numbers_addresses_and_emoji_are_no_other_language(folder, lines):
+    assert not language_warnings(run(folder, lines=lines)[1])
+
+
+def test_files_of_terms_may_have_comments(folder):
+    (folder / "terms.tsv").write_text("# numbers\nthree hundred\tदो लाख\n\n#one\tदो\n")
+    out, _ = run(folder, "--glossary", folder / "terms.tsv", "--max-length", 40)
+    assert "दो लाख" in out[0]
+    words = {word for line in run(folder)[0] for word in line.split()}
+    (folder / "forbidden").write_text("# never\n" + "\n".join(sorted(words)) + "\n\n#\n")
+    without, _ = run(folder, "--forbid", folder / "forbidden")
+    assert not words & {word for line in without for word in line.split()}
+    (folder / "prefixes").write_text("# a prefix for each line\nएक\n\n# the third\n\nदो तीन\n")
+    own, _ = run(folder, "--prefixes", folder / "prefixes", "--max-length", 20)
+    assert own[0].startswith("एक")
+    assert own[3].startswith("दो तीन")
+    (folder / "prefixes").write_text("# a prefix for each line\nएक\n\n# the third\n\nसोना\n")
+    _, errors, _ = failed(folder, "--prefixes", folder / "prefixes")
+    assert "prefixes:6: the model cannot write 'सोना'" in errors
+
+
+def test_a_term_that_begins_with_a_hash_is_escaped(folder):
+    file = folder / "hash.tsv"
+    file.write_text("# comment\n\\#one\tएक\nsix\t#छह\n\\\\#two\tदो\n \\#x\ty\n")
+    assert read_glossary(file) == {"#one": "एक", "six": "#छह", "\\#two": "दो", "\\#x": "y"}
+    file.write_text("#comment\n\\#term\n\nother # term\n")
+    assert read_terms(file) == ["#term", "other # term"]
+    assert find_term(file, "#term") == f"{file}:2"
+
+
+def test_output_is_written_to_a_file_when_it_is_complete(folder, tmp_path, monkeypatch):
+    expected, _ = run(folder)
+    out, _ = run(folder, "-o", tmp_path / "out.hi")
+    assert out == []
+    assert (tmp_path / "out.hi").read_text(encoding="utf-8").splitlines() == expected
+    monkeypatch.setattr(
+        sys.modules["dhyan.cli.translate"].TranslationJob,
+        "translate",
+        lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt),
+    )
+    done = invoke(folder, "--output", tmp_path / "other.hi")
+    assert done.exit_code == 130
+    assert "stopped; " in done.stderr
+    assert "other.hi is not written" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["out.hi"]
+
+
+def test_a_line_that_fails_leaves_the_output_complete(folder, tmp_path):
+    lines = ["one", "two " * 9, "six"]
+    failed(folder, "-o", tmp_path / "out.hi", model="narrow", lines=lines)
+    written = (tmp_path / "out.hi").read_text(encoding="utf-8").splitlines()
+    assert len(written) == 3
+    assert written[1] == ""
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_model_is_loaded(folder, tmp_path):
+    (tmp_path / "in.en").write_text("one\n")
+    for output, message in (
+        (tmp_path, "is not a regular file"),
+        ("/dev/null", "is not a regular file"),
+        (tmp_path / "in.en", "is the input file; give another name"),
+        (tmp_path / "out.gz", "only plain files are written"),
+        (tmp_path / "nowhere" / "out.hi", "there is no folder .*nowhere; create it first"),
+    ):
+        refused(folder, message, tmp_path / "in.en", "-o", output, model="nowhere")
 
 
 def test_json_has_words_and_alignment_on_request(folder):

@@ -283,7 +283,7 @@ def _translate(
     from dhyan.decoding.language_check import LanguageCheck
     from dhyan.run.evaluate import translate_test_set
 
-    check = LanguageCheck(translator)
+    check = LanguageCheck.of(translator)
     check.add(reference_set.sources)
     if line := check.warning():
         warn(f"{printable(reference_set.file)}: {line}")

@@ -251,7 +251,7 @@ class TranslationJob:
         from dhyan.decoding.language_check import LanguageCheck
 
         if self.language_check is None:
-            self.language_check = LanguageCheck(translator)
+            self.language_check = LanguageCheck.of(translator)
         if not self.language_check.complete:
             self.language_check.add(line.text for line in lines if not line.error)
             if warning := self.language_check.warning():

@@ -31,13 +31,22 @@ class LanguageCheck:
     texts of five languages and other domains than the vocabularies were trained on.
     """
 
-    translator: Translator
+    source: Tokenizer
+    target: Tokenizer
+    source_language: str = ""
+    target_language: str = ""
     words: int = 0
     other_script: int = 0
     target_script: int = 0
     unknown: int = 0
     unknown_in_target: int = 0
     complete: bool = False
+
+    @classmethod
+    def of(cls, translator: Translator) -> "LanguageCheck":
+        """The check for a text that a translator is given."""
+        languages = translator.source_language, translator.language
+        return cls(translator.source, translator.target, *languages)
 
     def add(self, sentences: Iterable[str]) -> None:
         """Count the words of further sentences, until the sample is complete."""
@@ -48,8 +57,8 @@ class LanguageCheck:
             words = plain_words(sentence)
             source, target = self._scripts
             self.words += len(words)
-            self.unknown += count_unknown(self.translator.source, words)
-            self.unknown_in_target += count_unknown(self.translator.target, words)
+            self.unknown += count_unknown(self.source, words)
+            self.unknown_in_target += count_unknown(self.target, words)
             if source:
                 self.other_script += sum(not source.letters.search(word) for word in words)
             if target and target != source:
@@ -57,8 +66,8 @@ class LanguageCheck:
 
     def warning(self) -> str:
         """What is unlike the source language, and what to do; empty if nothing is."""
-        languages = f"from {_name(self.translator.source_language)}"
-        languages += f" into {_name(self.translator.language)}"
+        languages = f"from {_name(self.source_language)}"
+        languages += f" into {_name(self.target_language)}"
         script, _ = self._scripts
         if script and _is_most(self.other_script, self.words):
             reason = f"{self.other_script:,} of {self.words:,} words have no {script.name} letter"
@@ -76,12 +85,12 @@ class LanguageCheck:
         """Whether more words are unknown than in texts of other domains; few words need more."""
         if self.words < MIN_UNKNOWN_WORDS:
             return False
-        limit = _unknown_share(self.translator.source) + 1 / sqrt(self.words)
+        limit = _unknown_share(self.source) + 1 / sqrt(self.words)
         return self.unknown >= min(limit, 1.0) * self.words
 
     @cached_property
     def _scripts(self) -> tuple[Script | None, Script | None]:
-        return script_of(self.translator.source_language), script_of(self.translator.language)
+        return script_of(self.source_language), script_of(self.target_language)
 
 
 def script_warning(texts: Iterable[str], language: str) -> str:
