@@ -178,11 +178,12 @@ def evaluate(
     _check_models_only(systems, attention=attention_statistics, gold=gold_alignment is not None)
     if source is None:
         _check_source_unused(systems, columns=columns, train_source=train_source)
-    first_target, *other_targets = target or [None]
+    targets = target or []
+    first_target = targets[0] if targets else None
     reference_set = read_test_set(
         source,
         first_target,
-        other_targets=[file for file in other_targets if file],
+        other_targets=targets[1:],
         columns=split_columns(columns),
         gold=gold_alignment,
         report=report,
