@@ -90,6 +90,12 @@ def _goodput(options: Namespace) -> None:
     print(write_result("goodput", result))
 
 
+def _threads(options: Namespace) -> None:
+    from benchmarks.threads import threads
+
+    print(write_result("threads", threads()))
+
+
 def _soak_tests(options: Namespace) -> None:
     from benchmarks.soak_tests import run_soak_tests
 
@@ -176,6 +182,9 @@ COMMANDS = {
             Argument("kill_every", "seconds between kills", float, 60.0),
             Argument("standby", "1 with a standby process, 0 without", int, 1),
         ],
+    ),
+    "threads": Command(
+        "Training throughput by threads and wait policy, alone and beside busy processes.", _threads
     ),
     "soak-tests": Command("Run the soak tests; outcome, time and output of each.", _soak_tests),
     "determinism": Command(

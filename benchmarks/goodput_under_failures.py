@@ -151,11 +151,12 @@ def account(attempts: Sequence[Attempt]) -> dict[str, object]:
 
 def _train(out: Path, *, wait: bool) -> None:
     """The process that is killed: `dhyan train numbers --resume`, printing each event's time."""
+    from dhyan.checkpoint import is_run
     from dhyan.config import load_recipe
     from dhyan.run import train
 
     recipe = load_recipe("numbers", SETTINGS)
-    for event in train(recipe, out, resume=True, wait=wait, threads=1):
+    for event in train(recipe, out, resume=is_run(out), wait=wait, threads=1):
         facts = {"at": time.monotonic(), "event": type(event).__name__, "step": event.step}
         print(json.dumps({**facts, "seconds": getattr(event, "seconds", 0.0)}), flush=True)
 

@@ -27,7 +27,8 @@ PREPARED_CORPUS_FILE = "validation.jsonl"  # a prepared corpus has it, a model d
 FREE_SPACE_FACTOR = 1.1  # free disk space that a checkpoint needs, in times its size
 MIN_CHECKPOINTS = 2  # that are never deleted
 MAX_POINTER_BYTES = 2**16
-TEMPORARY = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl)")
+START_RECIPE = "start.toml"  # the recipe of a run that has no checkpoint yet
+TEMPORARY = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl|start\.toml)")
 
 
 class CheckpointWriteError(UserError):
@@ -77,6 +78,22 @@ def steps_in(run: Path) -> list[int]:
     """The steps of the checkpoints in a run folder, newest first."""
     names = (path.name.removeprefix("step-") for path in run.glob("step-*") if path.is_dir())
     return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a training run was started in this folder, even if it has no checkpoint yet."""
+    started = any((folder / name).is_file() for name in ("lock", START_RECIPE, "last.json"))
+    return started or bool(steps_in(folder))
+
+
+def check_run(folder: Path) -> None:
+    """Refuse to resume a folder in which no run was started."""
+    if not is_run(folder):
+        problem = "is not a run folder" if folder.exists() else "does not exist"
+        raise UserError(
+            f"nothing to resume: {folder} {problem}; name the run's folder (dhyan train RUN_FOLDER "
+            f"--resume), or start a run without --resume"
+        )
 
 
 def newest_valid_checkpoint(

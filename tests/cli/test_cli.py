@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -435,6 +436,38 @@ def test_a_wrong_command_gives_one_line(arguments, message, tmp_path):
     assert done.stderr.decode().startswith("dhyan: ")
     assert done.stderr.count(b"\n") == 1
     assert message in done.stderr.decode()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_show_completion_prints_a_script(shell):
+    program = f"import sys; sys.argv = ['dhyan', '--show-completion', {shell!r}]\n"
+    program += "from dhyan.cli import main; main()"
+    named = {**environment(), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=named)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"_DHYAN_COMPLETE=complete_" + shell.encode() in done.stdout
+    assert b"--install-completion" in here("--help").stdout
+
+
+def test_completion_names_the_commands():
+    words = {"_DHYAN_COMPLETE": "complete_bash", "COMP_WORDS": "dhyan tra", "COMP_CWORD": "1"}
+    program = "import sys; sys.argv = ['dhyan']; from dhyan.cli import main; main()"
+    done = subprocess.run(
+        [*command()[:1], "-c", program], capture_output=True, env={**environment(), **words}
+    )
+    assert b"train" in done.stdout.split()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="libgomp prints its settings")
+@pytest.mark.parametrize("chosen", ["", "ACTIVE"])
+def test_idle_threads_sleep_unless_the_user_chose_otherwise(chosen):
+    """OpenMP prints its settings when torch loads it, so the policy was set before."""
+    program = "import sys; sys.argv = ['dhyan', '--version']; from dhyan.cli import main\n"
+    program += "try: main()\nexcept SystemExit: import torch"
+    variables = {k: v for k, v in environment().items() if not k.startswith(("OMP_W", "GOMP_S"))}
+    variables |= {"OMP_DISPLAY_ENV": "true"} | ({"OMP_WAIT_POLICY": chosen} if chosen else {})
+    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=variables)
+    assert f"OMP_WAIT_POLICY = '{chosen or 'PASSIVE'}'".encode() in done.stderr
 
 
 def test_a_printed_recipe_can_be_read_again(tmp_path):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dhyan.config import (
+    Data,
     differences,
     dump_recipe,
     load_recipe,
@@ -173,11 +174,76 @@ def test_named_pairs_replace_those_of_the_recipe(tmp_path):
     data = load_recipe(str(mine), {"data.prepared": "ready"}).data
     assert (data.prepared, data.source, data.target, data.valid_source) == ("ready", "", "", "")
     data = load_recipe(str(mine), {"data.source": "c.tsv"}).data
-    assert (data.source, data.target, data.valid_source) == ("c.tsv", "", "b.tsv")
+    assert (data.source, data.target, data.valid_source) == ("c.tsv", "", "")
     both = load_recipe(str(mine), {"data.prepared": "ready", "data.source": "c.en"}).data
     assert (both.prepared, both.source) == ("ready", "c.en")
     mine.write_text(f"{SMALL}[data]\nprepared = 'ready'\n")
     assert load_recipe(str(mine), {"data.source": "c.tsv"}).data.prepared == ""
+
+
+OLD_CORPUS = """
+[data]
+source = "a.tsv"
+columns = ["english", "hindi"]
+valid_source = "v.tsv"
+test_source = "t.tsv"
+allow_leakage = true
+source_language = "en"
+target_language = "hi"
+max_words = 9
+mix = [{ source = "m.tsv" }]
+"""
+RESET = ("columns", "valid_source", "test_source", "allow_leakage", "mix")
+
+
+@pytest.mark.parametrize("new", [{"data.source": "b.en"}, {"data.prepared": "b"}])
+def test_another_corpus_resets_what_belongs_to_the_old(log, tmp_path, new):
+    (tmp_path / "mine.toml").write_text(f"{SMALL}{OLD_CORPUS}")
+    data = load_recipe(tmp_path / "mine.toml", new).data
+    for name in (*RESET, "source_language", "target_language"):
+        assert getattr(data, name) == getattr(Data(), name)
+    assert data.max_words == 9, "a filter is not part of the corpus"
+    (line,) = log.messages
+    assert line.startswith(f"{next(iter(new))} names another corpus than the recipe's: ")
+    assert line.endswith(" reset")
+    assert all(f"data.{name}" in line for name in RESET)
+
+
+def test_what_is_given_with_another_corpus_is_kept(log, tmp_path):
+    (tmp_path / "mine.toml").write_text(f"{SMALL}{OLD_CORPUS}")
+    new = {"data.source": "b.en", "data.target": "b.hi", "data.valid_source": "w.tsv"}
+    data = load_recipe(tmp_path / "mine.toml", {**new, "data.allow_leakage": True}).data
+    assert (data.target, data.valid_source, data.allow_leakage) == ("b.hi", "w.tsv", True)
+    assert "valid_source" not in log.messages[0]
+
+
+def test_the_same_corpus_resets_nothing(log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(f"{SMALL}{OLD_CORPUS}")
+    recipe = load_recipe("mine.toml")
+    assert load_recipe("mine.toml", {"data.source": str(tmp_path / "a.tsv")}).data == replace(
+        recipe.data, source=str(tmp_path / "a.tsv")
+    )
+    moved = load_recipe("mine.toml", {"data.source": "moved.tsv"}, same_corpus=True)
+    assert moved.data == replace(recipe.data, source="moved.tsv")
+    assert not log.messages
+
+
+def test_a_recipe_without_corpus_keeps_its_validation_set(log, tmp_path):
+    (tmp_path / "mine.toml").write_text(f"{SMALL}[data]\nvalid_source = 'v.tsv'\n")
+    data = load_recipe(tmp_path / "mine.toml", {"data.source": "b.tsv"}).data
+    assert data.valid_source == "v.tsv"
+    assert not log.messages
+
+
+def test_steps_and_epochs_exclude_each_other(tmp_path):
+    both = {"training.steps": 5, "training.epochs": 2}
+    with pytest.raises(UserError, match=r"training.steps = 5 and training.epochs = 2: give one of"):
+        load_recipe("numbers", both)
+    (tmp_path / "mine.toml").write_text(f"{SMALL}[training]\nepochs = 3\n")
+    assert load_recipe(tmp_path / "mine.toml").training.epochs == 3
+    training = load_recipe(tmp_path / "mine.toml", {"training.steps": 5}).training
+    assert (training.steps, training.epochs) == (5, 0)
 
 
 def test_a_task_replaces_named_pairs_but_not_in_one_file(tmp_path):

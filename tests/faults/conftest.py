@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.checkpoint import read_checkpoint
+from dhyan.checkpoint import is_run, read_checkpoint
 from tests.faults.fork_client import fork_server
 from tests.tiny_models import RECIPES, as_arguments, tiny_settings, write_corpus
 
@@ -23,6 +23,7 @@ class TrainingCommand:
     undisturbed: Path
 
     def arguments(self, out, steps=STEPS, **more):
+        """The words of the command; they resume a run that was started in the folder."""
         every = {
             "training.steps": steps,
             "training.save_every": 1,
@@ -30,7 +31,8 @@ class TrainingCommand:
             **more,
         }
         settings = as_arguments(tiny_settings(self.family, *self.files, **every))
-        return ("train", RECIPES[self.family], "--resume", "--threads", 1, "--out", out, *settings)
+        resume = ("--resume",) if is_run(out) else ()
+        return ("train", RECIPES[self.family], *resume, "--threads", 1, "--out", out, *settings)
 
     def final_files(self, out, steps=STEPS):
         """The files of the last checkpoint, and best.json."""

@@ -29,9 +29,9 @@ def test_a_killed_run_ends_in_the_same_bits(server, training_of, family, kills, 
         tmp_path / "killed",
         [],
     )
-    arguments = training.arguments(out, steps, **RARELY)
     for kill in range(kills):
-        child, reached = server.start(*arguments), newest_step(out)
+        reached = newest_step(out)
+        child = server.start(*training.arguments(out, steps, **RARELY))
         # The first kill falls before anything is saved; the others once the run has moved on.
         while kill and newest_step(out) <= reached and child.alive():
             time.sleep(0.002)
@@ -43,7 +43,7 @@ def test_a_killed_run_ends_in_the_same_bits(server, training_of, family, kills, 
     assert len(set(steps_reached)) > kills // 2, (
         f"the kills fell too close together: {steps_reached}"
     )
-    code, output = server.run(*arguments, seconds=600)
+    code, output = server.run(*training.arguments(out, steps, **RARELY), seconds=600)
     assert code == 0, output
     undisturbed = tmp_path / "undisturbed"
     assert server.run(*training.arguments(undisturbed, steps, **RARELY), seconds=600)[0] == 0
@@ -77,7 +77,7 @@ def test_a_signal_at_any_moment_saves_the_last_step(server, training_of, family,
         time.sleep(rng.uniform(0, 0.1))
         child.send(number)
         assert child.wait() == 128 + number, child.output()
-        assert "with --resume resumes the run" in child.output()
+        assert f"resume with: dhyan train {out} --resume" in child.output()
         assert newest_step(out) == last_step(out)
     assert stops // 2 < newest_step(out) < steps
     undisturbed = tmp_path / "undisturbed"
@@ -103,9 +103,9 @@ def test_a_second_signal_ends_the_run_at_once(server, training_of, number, tmp_p
     training, out = training_of("rnn"), tmp_path / "run"
     never = {"training.save_every": 9999, "training.validate_every": 9999}
     arguments = training.arguments(out, 4000, **never)
-    # Every fsync from the thirteenth on, those of the second checkpoint, takes two seconds.
+    # Every fsync from the fifteenth on, those of the second checkpoint, takes two seconds.
     child, tracer, _ = attached(
-        server, arguments, "-e", "inject=fsync:delay_enter=2000000:when=13+"
+        server, arguments, "-e", "inject=fsync:delay_enter=2000000:when=15+"
     )
     while last_step(out) < 2:
         time.sleep(0.002)

@@ -36,12 +36,11 @@ def test_a_second_run_is_refused_and_a_dead_process_holds_no_lock(server, traini
 @pytest.mark.slow
 def test_a_waiting_run_takes_over_and_ends_in_the_same_bits(server, training_of, tmp_path):
     training, out = training_of("rnn"), tmp_path / "run"
-    slow = training.arguments(out, 12)
-    first = server.start(*slow)
+    first = server.start(*training.arguments(out, 12))
     while newest_step(out) < 1 and first.alive():
         time.sleep(0.002)
     first.send(signal.SIGSTOP)
-    spare = server.start(*slow, "--wait")
+    spare = server.start(*training.arguments(out, 12), "--wait")
     while "waiting for its end" not in spare.output() and spare.alive():
         time.sleep(0.002)
     assert f"process {first.pid} is training here: waiting for its end" in spare.output()

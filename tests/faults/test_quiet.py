@@ -24,7 +24,11 @@ from dhyan.training.events import (
 from tests.faults.fork_client import newest_step, traced
 
 RUN = SimpleNamespace(
-    folder=SimpleNamespace(recipe=SimpleNamespace(training=SimpleNamespace(steps=2))),
+    folder=SimpleNamespace(
+        recipe=SimpleNamespace(
+            training=SimpleNamespace(steps=2, validate_every=1, save_every=1),
+        )
+    ),
     trainer=SimpleNamespace(state=SimpleNamespace(step=0)),
 )
 PROBLEMS = {
@@ -84,12 +88,14 @@ def test_a_quiet_run_logs_skipped_checkpoints_and_a_changed_environment(server, 
 
 
 @pytest.mark.slow
-def test_a_quiet_run_logs_a_new_start_and_failed_saves(server, training_of, tmp_path):
+def test_a_quiet_run_logs_a_restart_and_failed_saves(server, training_of, tmp_path):
     training, out = training_of("rnn"), tmp_path / "run"
+    out.mkdir()
+    (out / "lock").touch()  # all that a run left which was killed at once
     full = ("-e", "inject=mkdir:error=ENOSPC:when=3")  # the run, step 0, step 1
     code, _, output = traced(server, (*training.arguments(out), "--quiet"), *full)
     assert code == 0, output
-    new_start, failed_save, result = output.splitlines()
-    assert new_start == f"nothing to resume in {out}: starting from the beginning"
+    restart, failed_save, result = output.splitlines()
+    assert restart == f"{out} has no checkpoint yet: its run starts from the beginning"
     assert "step 1  not saved, going on: " in failed_save
     assert result.startswith(str(out))

@@ -11,13 +11,14 @@ import torch
 import dhyan
 from dhyan import checkpoint
 from dhyan.checkpoint import read_checkpoint, steps_in
+from dhyan.config import dump_recipe, load_recipe
 from dhyan.data.corpus import load_corpus, with_languages
 from dhyan.errors import UserError
 from dhyan.run import train
 from dhyan.run.load import choose_device
 from dhyan.text.languages import language_of
 from dhyan.training.events import Saved, SaveFailed, Stepped, Validated
-from tests.tiny_models import tiny_recipe, write_corpus
+from tests.tiny_models import OFTEN, RECIPES, SIZES, tiny_recipe, write_corpus
 
 
 @pytest.fixture(scope="module")
@@ -336,9 +337,85 @@ def test_failed_pointers_are_retried(log, files, tmp_path, monkeypatch, failures
     assert checkpoint.find_checkpoint(tmp_path / "run").name == "step-1"
 
 
-def test_nothing_to_resume_is_logged(log, files, tmp_path):
-    train(tiny_recipe("rnn", *files), tmp_path / "run", resume=True)
-    assert any("nothing to resume" in line for line in log.messages)
+def test_nothing_to_resume_is_an_error(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files)
+    with pytest.raises(UserError, match="nothing to resume: .*run does not exist; name the run's"):
+        train(recipe, tmp_path / "run", resume=True)
+    (tmp_path / "run").mkdir()
+    with pytest.raises(UserError, match="nothing to resume: .*run is not a run folder"):
+        train(recipe, tmp_path / "run", resume=True)
+    assert not list((tmp_path / "run").iterdir())
+
+
+def test_a_started_run_without_checkpoint_resumes_from_the_beginning(log, files, tmp_path):
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 1})
+    train(recipe, tmp_path / "run", threads=1).lock.close()
+    list(train(recipe, tmp_path / "run", resume=True, threads=1))
+    list(train(recipe, tmp_path / "alone", threads=1))
+    assert any("its run starts from the beginning" in line for line in log.messages)
+    ours, theirs = (tmp_path / name / "step-1" for name in ("run", "alone"))
+    assert read_checkpoint(ours) == read_checkpoint(theirs)
+
+
+def test_the_names_of_a_recipe_and_of_a_folder_are_texts_or_paths(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recipe = load_recipe("numbers", {"data.pairs": 60, "training.steps": 1, "decoder.width": 8})
+    (tmp_path / "mine.toml").write_text(dump_recipe(recipe), encoding="utf-8")
+    for number, name in enumerate(("mine.toml", tmp_path / "mine.toml")):
+        list(train(name, f"runs/{number}", threads=1))
+        assert steps_in(tmp_path / "runs" / str(number))[0] == 1
+    train("numbers", "runs/shipped", threads=1).lock.close()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "out", "message"),
+    [
+        ({"training": {}}, "run", "recipe: expected a Recipe, a .toml file or .*, found dict"),
+        (None, "run", "recipe: expected a Recipe, .* found NoneType; dhyan.load_recipe reads one"),
+        ("nubmers", "run", "no recipe 'nubmers'; did you mean 'numbers'"),
+        ("numbers", None, "out: expected the path of the run folder, found None"),
+        ("numbers", "", "out: expected the path of the run folder, found ''"),
+        ("numbers", 3, "out: expected the path of the run folder, found 3"),
+    ],
+)
+def test_wrong_arguments_are_named(recipe, out, message):
+    with pytest.raises(UserError, match=message):
+        train(recipe, out)
+
+
+def test_saved_paths_are_absolute(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(files[0].parent)
+    more = {"data.valid_source": "a.en", "data.valid_target": "a.hi", "data.allow_leakage": True}
+    mixed = {"data.mix": [{"source": "a.en", "target": "a.hi"}], "training.steps": 1}
+    list(train(tiny_recipe("rnn", "a.en", "a.hi", **more, **mixed), tmp_path / "run", threads=1))
+    data = load_recipe(tmp_path / "run/step-1/recipe.toml").data
+    source, target = map(str, files)
+    assert (data.source, data.target) == (data.valid_source, data.valid_target) == (source, target)
+    assert (data.mix[0].source, data.mix[0].target) == (source, target)
+
+
+def test_epochs_count_batches_exactly(files, tmp_path):
+    for accumulation in (1, 2):
+        more = {"training.epochs": 2, "training.gradient_accumulation": accumulation}
+        settings = {key: value for key, value in {**OFTEN, **more}.items() if "steps" not in key}
+        run = train(recipe_with(files, settings), tmp_path / f"run-{accumulation}", threads=1)
+        list(run)
+        batches, position, count = run.trainer.batches, 0, 0
+        while batches.epoch(position) < 2:
+            position, count = batches.at(position)[1], count + 1
+        assert run.trainer.state.step == -(-count // accumulation)
+
+
+def recipe_with(files, settings):
+    corpus = {"data.source": str(files[0]), "data.target": str(files[1])}
+    return load_recipe(RECIPES["rnn"], {**SIZES["rnn"], **settings, **corpus})
+
+
+def test_a_cosine_over_epochs_needs_more_steps_than_its_warmup(files, tmp_path):
+    more = {"training.epochs": 1, "training.schedule": "cosine", "training.warmup_steps": 10_000}
+    settings = {key: value for key, value in {**OFTEN, **more}.items() if key != "training.steps"}
+    with pytest.raises(UserError, match="training.warmup_steps: 10,000 steps leave nothing of"):
+        train(recipe_with(files, settings), tmp_path / "run", threads=1)
 
 
 def test_a_run_without_its_checkpoints_is_not_restarted(files, tmp_path):

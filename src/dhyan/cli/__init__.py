@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Torch is imported by the commands that need it."""
 
 import io
+import os
 import signal
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -30,11 +31,11 @@ UsageError: Any = typer.BadParameter.__base__  # typer exports only this subclas
 app = typer.Typer(
     name="dhyan",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 COMMANDS = (
     demo, studio, train, translate, serve, evaluate, show, lesson, compare, info, recipe, average,
 )  # fmt: skip
@@ -86,8 +87,19 @@ def run_plugin(path: Path) -> None:
         raise UserError(f"--plugin {path}: {type(error).__name__}: {error}") from error
 
 
+def let_idle_threads_sleep() -> None:
+    """Set OpenMP's wait policy to passive, unless the user has chosen one; before torch is imported.
+
+    By default an idle thread of PyTorch spins on its core until there is work again. Beside other
+    busy processes that makes several threads slower than one.
+    """
+    if not any(name in os.environ for name in WAIT_VARIABLES):
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
+
 def main() -> None:
     """Run a command; a user's mistake is one line on stderr per problem, and exit code 2."""
+    let_idle_threads_sleep()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends the process, as any filter
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -12,10 +12,14 @@ from dhyan.errors import UserError
 def average(
     models: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL…", help="Run folder with --last, or several checkpoints."),
+        typer.Argument(
+            metavar="MODEL…", help="Models to average: a run folder with --last, or several."
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the averaged model.")],
-    last: Annotated[int, typer.Option(min=0, help="Number of newest checkpoints of one run.")] = 0,
+    out: Annotated[Path, typer.Option(help="Output folder of the averaged model.")],
+    last: Annotated[
+        int, typer.Option(min=0, help="Newest checkpoints of one run; 0 for the models named.")
+    ] = 0,
 ) -> None:
     """Average the weights of checkpoints into a new model.
 

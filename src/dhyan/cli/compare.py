@@ -56,18 +56,24 @@ COMPARE_ONE = "compare-one"  # the command of each process with --jobs
 
 
 def compare(
-    out: Annotated[Path, typer.Option(help="Folder of the models and the report.")],
+    out: Annotated[Path, typer.Option(help="Output folder of the models and the report.")],
     recipes: Annotated[
-        list[str] | None, typer.Argument(metavar="RECIPE…", help="As for dhyan train.")
+        list[str] | None,
+        typer.Argument(
+            metavar="RECIPE…",
+            help="Recipes to compare: shipped names, .toml files or model folders.",
+        ),
     ] = None,
     ladder: Annotated[
-        bool, typer.Option("--ladder", help="From no attention to the Transformer: 12 models.")
+        bool,
+        typer.Option("--ladder", help="Ladder: 12 models, from no attention to a Transformer."),
     ] = False,
     rungs: Annotated[
         str, typer.Option(help="Rungs of the ladder to train, as a,b.", show_default="all")
     ] = "",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small models and short sentences, for a CPU.")
+        bool,
+        typer.Option("--quick", help="Quick preset: small models, short sentences, for a CPU."),
     ] = False,
     data: Annotated[str, option(Data, "task", "--data")] = "",
     source: Source = "",
@@ -80,15 +86,26 @@ def compare(
         Path | None, typer.Option(help="Test set, target side; none for a table.")
     ] = None,
     gold_alignment: Annotated[
-        Path | None, typer.Option(help="Gold word alignments, as 0-0 1?2: adds the error rate.")
+        Path | None,
+        typer.Option(help="Gold word alignments (0-0 1?2, a line each): adds the error rate."),
     ] = None,
     budget: Annotated[
-        str, typer.Option(help="Training budget of each model: steps, or a time as 90s, 10m, 1h.")
+        str,
+        typer.Option(
+            help="Training budget of each model: steps, or a time as 90s, 10m, 1h.",
+            show_default="the preset's",
+        ),
     ] = "",
     parameters: Annotated[
-        str, typer.Option(help="Parameters of each model, as 2M; else those of the smallest.")
+        str,
+        typer.Option(
+            help="Size of each model in parameters, as 2M.",
+            show_default="the preset's, else that of the smallest",
+        ),
     ] = "",
-    jobs: Annotated[int, typer.Option(min=1, help="Models trained in parallel.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Parallel processes, each training one model.")
+    ] = 1,
     overrides: Overrides = None,
     device: Device = "auto",
     threads: Threads = 0,

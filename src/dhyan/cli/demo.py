@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.checkpoint import is_run
 from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import Threads, recipe_option
 from dhyan.cli.train import train_with_progress
@@ -28,9 +29,13 @@ FIGURE_LENGTHS = range(7, 11)  # words
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the model and the figure.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Output folder of the model and the figure.")] = Path(
+        "demo"
+    ),
     steps: Annotated[int | None, recipe_option(Training, "steps")] = None,
-    sentences: Annotated[int, typer.Option(min=6, help="Sentences of each test set.")] = 300,
+    sentences: Annotated[
+        int, typer.Option(min=6, help="Test set size, in sentences of each.")
+    ] = 300,
     threads: Threads = 0,
 ) -> None:
     """Train, translate, score and draw in a few minutes: English to Hindi, on the primer.
@@ -42,8 +47,9 @@ def demo(
     log_to_stderr(quiet=False)
     recipe = _primer_recipe(steps)
     logger.info(f"training the recipe 'primer': {recipe.about}")
-    resume = (out / "run").exists()
-    train_with_progress(train(recipe, out / "run", resume=resume, threads=threads), again="")
+    resume = is_run(out / "run")
+    run = train(recipe, out / "run", resume=resume, threads=threads)
+    train_with_progress(run, resume_command="the same command")
     translator = load(out / "run")
     logger.info("generating the test sets")
     tests = {test.name: test for test in _test_sets(recipe, translator, sentences).sets}

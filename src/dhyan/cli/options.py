@@ -50,6 +50,7 @@ Overrides = Annotated[
 ]
 Beam = Annotated[int | None, recipe_option(DecodingOptions, "beam")]
 Seed = Annotated[int | None, recipe_option(Training, "seed")]
+Epochs = Annotated[int | None, recipe_option(Training, "epochs")]
 Source = Annotated[str, option(Data, "source", metavar="FILE")]
 Target = Annotated[str, option(Data, "target", metavar="FILE")]
 ValidSource = Annotated[str, option(Data, "valid_source", metavar="FILE")]
@@ -59,7 +60,7 @@ TestTarget = Annotated[str, option(Data, "test_target", metavar="FILE")]
 AllowLeakage = Annotated[bool, option(Data, "allow_leakage", "--allow-leakage")]
 Columns = Annotated[str, option(Data, "columns", metavar="SOURCE,TARGET")]
 InitFrom = Annotated[str, option(Training, "init_from", metavar="MODEL")]
-InitVocabulary = Annotated[str, option(Training, "init_vocabulary")]
+InitVocabulary = Annotated[str, option(Training, "init_vocabulary", default="keep")]
 Tensorboard = Annotated[bool, option(Training, "tensorboard", "--tensorboard")]
 
 

@@ -19,8 +19,101 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+HALF_LIFE = 120.0  # seconds of training after which a step counts half in the mean time of a step
 METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
 EXIT_CODES = {signal.SIGINT: Exit.INTERRUPTED, signal.SIGTERM: Exit.TERMINATED}
+
+
+class TimeLeft:
+    """Estimated time left of a run: its steps, validations and checkpoints, each at its mean time.
+
+    The time since the last event belongs to what the event says was done. Recent steps count more
+    (exponential moving average, `HALF_LIFE`); the first ones, in which kernels are compiled and
+    memory is allocated, count only until there are others.
+    """
+
+    def __init__(
+        self,
+        *,
+        steps: int,
+        step: int,
+        validate_every: int,
+        save_every: int,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.steps, self.step, self.clock = steps, step, clock
+        self.validations, self.checkpoints = (
+            MeanTime(interval, step) for interval in (validate_every, save_every)
+        )
+        self._last_event = clock()
+        self._seconds, self._count, self._reports = 0.0, 0.0, 0
+
+    def update(self, event: "Event") -> None:
+        """Account for the time since the last event."""
+        from dhyan.training.events import Saved, Stepped, Validated
+
+        now = self.clock()
+        seconds = now - self._last_event
+        match event:
+            case Validated(step=step):
+                self.validations.add(step, seconds)
+            case Saved(step=step):
+                self.checkpoints.add(step, seconds)
+            case Stepped(step=step):
+                self._add_steps(step - self.step, seconds)
+                self.step = step
+            case _:
+                return  # its time counts with the next event
+        self._last_event = now
+
+    def _add_steps(self, count: int, seconds: float) -> None:
+        if count <= 0:  # a run that went back to a checkpoint
+            return
+        self._reports += 1
+        decay = 0.5 ** (seconds / HALF_LIFE) if self._reports > 2 else 0.0
+        self._seconds = decay * self._seconds + seconds
+        self._count = decay * self._count + count
+
+    def seconds(self) -> float | None:
+        """Seconds left; None before the first steps."""
+        if not self._count:
+            return None
+        left = (self.steps - self.step) * self._seconds / self._count
+        left += self.validations.left(self.steps) + self.checkpoints.left(self.steps)
+        return max(0.0, left - (self.clock() - self._last_event))
+
+    def format(self) -> str:
+        """The time left as hours, minutes and seconds; empty before the first steps."""
+        seconds = self.seconds()
+        return "" if seconds is None else f"{format_duration(seconds)} left"
+
+
+class MeanTime:
+    """Mean time of what happens every `interval` steps, and at the last step."""
+
+    def __init__(self, interval: int, step: int) -> None:
+        self.interval, self.last_step = interval, step
+        self.total, self.count = 0.0, 0
+
+    def add(self, step: int, seconds: float) -> None:
+        """Account for the one at a step."""
+        self.last_step, self.total, self.count = step, self.total + seconds, self.count + 1
+
+    def left(self, steps: int) -> float:
+        """Seconds of those to come up to the last step."""
+        to_come = -(-steps // self.interval) - self.last_step // self.interval
+        return to_come * self.total / max(self.count, 1) if self.last_step < steps else 0.0
+
+
+def time_left(run: "Run") -> TimeLeft:
+    """The estimate for a run that is about to be iterated over."""
+    training = run.folder.recipe.training
+    return TimeLeft(
+        steps=training.steps,
+        step=run.trainer.state.step,
+        validate_every=training.validate_every,
+        save_every=training.save_every,
+    )
 
 
 @contextmanager
@@ -28,19 +121,19 @@ def plain_lines(run: "Run") -> Iterator[Callable[["Event"], None]]:
     """A line for every event but steps, and one with loss and speed every few seconds."""
     from dhyan.training.events import Problem, Stepped
 
-    steps, first = run.folder.recipe.training.steps, run.trainer.state.step
-    start = last_report = monotonic()
+    steps, left = run.folder.recipe.training.steps, time_left(run)
+    last_report = monotonic()
 
     def report(event: "Event") -> None:
         nonlocal last_report
+        left.update(event)
         if not isinstance(event, Stepped):
             for line in event_lines(event):
                 logger.log(logging.WARNING if isinstance(event, Problem) else logging.INFO, line)
         elif monotonic() - last_report >= REPORT_SECONDS or event.step == steps:
             last_report = monotonic()
-            left = (last_report - start) / (event.step - first) * (steps - event.step)
             logger.info(
-                f"step {event.step:,}/{steps:,}  {format_speed(event)}  {format_duration(left)} left"
+                f"step {event.step:,}/{steps:,}  {format_speed(event)}  {left.format()}".rstrip()
             )
 
     yield report
@@ -54,26 +147,33 @@ def progress_bar(run: "Run") -> Iterator[Callable[["Event"], None]]:
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
-        TimeRemainingColumn,
     )
+    from rich.text import Text
 
     from dhyan.training.events import Stepped
 
-    steps, first = run.folder.recipe.training.steps, run.trainer.state.step
+    steps, left = run.folder.recipe.training.steps, time_left(run)
+
+    class TimeLeftColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(left.format())
+
     columns = (
         TextColumn("step"),
         MofNCompleteColumn(),
         BarColumn(bar_width=None),
         TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
+        TimeLeftColumn(),
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, expand=True) as display:
-        task = display.add_task("", total=steps, completed=first)
+        task = display.add_task("", total=steps, completed=left.step)
 
         def report(event: "Event") -> None:
+            left.update(event)
             if isinstance(event, Stepped):
                 display.update(task, completed=event.step, description=format_speed(event))
             else:

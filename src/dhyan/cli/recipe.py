@@ -14,7 +14,10 @@ from dhyan.errors import UserError
 
 def recipe(
     name: Annotated[
-        str, typer.Argument(metavar="[RECIPE]", help="A .toml file, a model or a shipped name.")
+        str,
+        typer.Argument(
+            metavar="[RECIPE]", help="Recipe: a shipped name, a .toml file or a model folder."
+        ),
     ] = "",
     overrides: Overrides = None,
 ) -> None:
@@ -39,10 +42,9 @@ def override_recipe(
 ) -> Recipe:
     """A recipe with the values of `--set` and of other options (dotted key → value), each once.
 
-    An empty text and None stand for an option that was not given. The recipe of a fine-tuned model
-    is used without the model it started from.
+    The recipe of a fine-tuned model is used without the model it started from.
     """
-    options = {key: value for key, value in options.items() if value or type(value) is int}
+    options = _without_defaults(options)
     path = find_recipe(name)
     settings = (
         {} if path == name else {"training.init_from": "", "training.init_vocabulary": "keep"}
@@ -52,6 +54,26 @@ def override_recipe(
     recipe = load_recipe(path, {**settings, **overridden, **options})
     _check_used(recipe, options)
     return recipe
+
+
+def resumed_recipe(
+    run: Path, overrides: Sequence[str] | None, options: Mapping[str, Any]
+) -> Recipe:
+    """The recipe of a run to resume, with the values of `--set` and of other options.
+
+    A file of the corpus that is named again is the same file in another place.
+    """
+    options = _without_defaults(options)
+    overridden = dict(map(parse_setting, overrides or []))
+    _check_once(overridden, options)
+    recipe = load_recipe(find_saved_recipe(run), {**overridden, **options}, same_corpus=True)
+    _check_used(recipe, options)
+    return recipe
+
+
+def _without_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given: an empty text, False and None stand for one that was not."""
+    return {key: value for key, value in options.items() if value or type(value) is int}
 
 
 def _check_once(overridden: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -83,6 +105,36 @@ def find_recipe(name: str) -> str:
     """
     from dhyan.model_check import check_folder
 
-    if name in shipped_recipes() or not Path(name).is_dir():
+    if not is_folder(name):
         return name
     return str(check_folder(name).folder / "recipe.toml")
+
+
+def is_folder(name: str) -> bool:
+    """Whether the name of a recipe is that of a folder; a shipped recipe of the name goes first."""
+    return name not in shipped_recipes() and Path(name).is_dir()
+
+
+def find_saved_recipe(run: Path) -> Path:
+    """The recipe of a run's newest undamaged checkpoint; else the one the run was started with."""
+    from dhyan.atomic_folder import DamagedFolder
+    from dhyan.checkpoint import START_RECIPE, steps_in
+    from dhyan.model_check import check_folder
+
+    damage: DamagedFolder | None = None
+    for step in steps_in(run):
+        checkpoint = run / f"step-{step}"
+        if checkpoint.is_symlink():
+            raise UserError(f"{checkpoint}: is a link, not a checkpoint of this run; remove it")
+        try:
+            return check_folder(checkpoint).folder / "recipe.toml"
+        except DamagedFolder as error:
+            damage = damage or error
+    if damage:
+        raise damage
+    if (run / START_RECIPE).is_file():
+        return run / START_RECIPE
+    raise UserError(
+        f"{run}: was stopped before its recipe was saved; start it again with "
+        f"dhyan train RECIPE --out {run}"
+    )

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dhyan.atomic_folder import MANIFEST
+from dhyan.checkpoint import check_run, is_run
 from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import (
     AllowLeakage,
     Columns,
     Device,
+    Epochs,
     InitFrom,
     InitVocabulary,
     Overrides,
@@ -35,8 +38,9 @@ from dhyan.cli.progress import (
     progress_bar,
     stopped_by_signals,
 )
-from dhyan.cli.recipe import override_recipe
+from dhyan.cli.recipe import is_folder, override_recipe, resumed_recipe
 from dhyan.config import shipped_recipes
+from dhyan.errors import UserError
 
 if TYPE_CHECKING:
     from dhyan.run import Run
@@ -44,7 +48,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECIPE_HELP = (
-    f"A .toml file, a model whose recipe to use, or one of {', '.join(shipped_recipes())}."
+    "Recipe: a .toml file, a model folder whose recipe to use, with --resume the run folder to "
+    f"continue, or one of {', '.join(shipped_recipes())}."
 )
 
 
@@ -58,25 +63,35 @@ def train(
     test_target: TestTarget = "",
     allow_leakage: AllowLeakage = False,
     columns: Columns = "",
-    out: Annotated[str, typer.Option(help="Run folder.", show_default="runs/RECIPE")] = "",
+    out: Annotated[
+        str,
+        typer.Option(metavar="FOLDER", help="Run folder to write.", show_default="runs/RECIPE"),
+    ] = "",
+    epochs: Epochs = None,
     overrides: Overrides = None,
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
     tensorboard: Tensorboard = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the run from its newest checkpoint.")
+        bool,
+        typer.Option("--resume", help="Resume: continue a run from its newest checkpoint."),
     ] = False,
     wait: Annotated[
-        bool, typer.Option("--wait", help="With --resume: wait while another process trains it.")
+        bool,
+        typer.Option(
+            "--wait", help="Standby: with --resume, wait while another process trains the run."
+        ),
     ] = False,
     device: Device = "auto",
     threads: Threads = 0,
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model by a recipe, on pairs of sentences.
+    """Train a model by a recipe, on pairs of sentences; or resume a run by its folder.
 
-    docs/reference/settings.md lists every key of a recipe.
+    `dhyan train RUN_FOLDER --resume` continues a run with its own recipe and data, from any working
+    directory; give only what changes, such as --epochs 9. docs/reference/settings.md lists every
+    key of a recipe.
 
     Example: dhyan train bahdanau2015-small --source a.en --target a.hi
     """
@@ -89,35 +104,70 @@ def train(
         "data.test_target": test_target,
         "data.allow_leakage": allow_leakage,
         "data.columns": list(split_columns(columns) or ()),
+        "training.epochs": epochs,
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,
         "training.tensorboard": tensorboard,
         "training.seed": seed,
     }
-    chosen = override_recipe(recipe, overrides, options)
-    folder = Path(out) if out else Path("runs") / Path(recipe).stem
+    log_to_stderr(quiet=quiet)
+    if resume and _is_run_to_resume(recipe, out):
+        folder = Path(recipe)
+        chosen = resumed_recipe(folder, overrides, options)
+    else:
+        folder = _new_run_folder(recipe, out)
+        chosen = override_recipe(recipe, overrides, options)
 
     from dhyan.run import train as start
 
-    log_to_stderr(quiet=quiet)
     run = start(chosen, folder, resume=resume, wait=wait, device=device, threads=threads)
     train_with_progress(run, quiet=quiet)
 
 
-def train_with_progress(run: "Run", *, quiet: bool = False, again: str = " with --resume") -> None:
+def _is_run_to_resume(recipe: str, out: str) -> bool:
+    """Whether RECIPE is the folder of the run to resume, and not only the source of its recipe."""
+    if not is_folder(recipe):
+        if not recipe.endswith(".toml") and len(Path(recipe).parts) > 1:
+            raise UserError(f"{recipe}: no such folder; name the folder of the run to resume")
+        return False
+    if out and not (Path(out).exists() and Path(out).samefile(recipe)):
+        return False
+    if (Path(recipe) / MANIFEST).is_file():
+        raise UserError(
+            f"{recipe} is one checkpoint, and a run resumes from its newest: name the run's folder, "
+            f"or start a new run from this checkpoint with --init-from {recipe} --out FOLDER"
+        )
+    check_run(Path(recipe))
+    return True
+
+
+def _new_run_folder(recipe: str, out: str) -> Path:
+    """The folder of a run that is not named by RECIPE: `--out`, else runs/ and the recipe's name."""
+    if out:
+        return Path(out)
+    if is_folder(recipe) and (is_run(Path(recipe)) or (Path(recipe) / MANIFEST).is_file()):
+        raise UserError(
+            f"{recipe} is a run: add --resume to continue it, or --out FOLDER to start a new run "
+            f"with its recipe"
+        )
+    return Path("runs") / Path(recipe).stem
+
+
+def train_with_progress(run: "Run", *, quiet: bool = False, resume_command: str = "") -> None:
     """Train to the end with a report of progress, then print the result and the next commands.
 
-    After an interrupt, the same command with `again` added to it resumes the run.
+    `resume_command` is how an interrupted run is resumed, if not by its folder.
     """
     show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
     with stopped_by_signals(run.trainer) as received, show(run) as report:
         for event in run:
             report(event)
     typer.echo(format_result(run))
-    if received:
-        logger.info(f"stopped, with a checkpoint; the same command{again} resumes the run")
-        raise typer.Exit(EXIT_CODES[received[0]])
     folder = shlex.quote(str(run.folder.path))
+    if received:
+        resume_command = resume_command or f"dhyan train {folder} --resume"
+        logger.info(f"stopped, with a checkpoint; resume with: {resume_command}")
+        raise typer.Exit(EXIT_CODES[received[0]])
     logger.info(
         f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE"
     )

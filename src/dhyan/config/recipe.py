@@ -207,7 +207,8 @@ def _in_decoder_embedding(decoder: Decoder) -> Iterator[Problem]:
 def _in_training(training: Training) -> Iterator[Problem]:
     if training.schedule == "halving" and not training.halve_every:
         yield "training.halve_every", "the schedule 'halving' needs it; give at least 1"
-    if training.schedule == "cosine" and training.warmup_steps >= training.steps:
+    by_steps = not training.epochs  # the number of steps of an epoch depends on the data
+    if training.schedule == "cosine" and by_steps and training.warmup_steps >= training.steps:
         yield (
             "training.warmup_steps",
             f"{training.warmup_steps:,} steps leave nothing of training.steps = "

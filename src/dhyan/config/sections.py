@@ -17,8 +17,10 @@ Task = Literal["", "primer", "numbers", "reverse", "copy", "dates"]
 class MixedCorpus:
     """A further corpus of `data.mix`."""
 
-    source: str = setting(REQUIRED, "Source sentences, or a .tsv, .csv or .jsonl with both sides.")
-    target: str = setting("", "Target sentences, line by line; none for a table.")
+    source: str = setting(
+        REQUIRED, "Source sentences, or a .tsv, .csv or .jsonl with both sides.", is_path=True
+    )
+    target: str = setting("", "Target sentences, line by line; none for a table.", is_path=True)
     weight: float = setting(
         1.0, "Upsampling: how often a pair comes in an epoch, on average.", low=1e-6, high=1000.0
     )
@@ -28,15 +30,23 @@ class MixedCorpus:
 class Data:
     """Pairs of sentences: two text files, one table, a prepared folder, or a synthetic task."""
 
-    source: str = setting("", "Source sentences, or a .tsv, .csv or .jsonl with both sides.")
-    target: str = setting("", "Target sentences, line by line; none for a table.")
+    source: str = setting(
+        "", "Training set, source side; or a .tsv, .csv or .jsonl with both sides.", is_path=True
+    )
+    target: str = setting(
+        "", "Training set, target side, line by line; none for a table.", is_path=True
+    )
     columns: tuple[str, ...] = setting(
         (), "Columns of a table: those of the source and of the target.", lengths=(0, 2)
     )
-    valid_source: str = setting("", "Validation set, source side; else pairs are held out.")
-    valid_target: str = setting("", "Validation set, target side; none for a table.")
-    test_source: str = setting("", "Test set, source side: used only to find leakage.")
-    test_target: str = setting("", "Test set, target side; none for a table.")
+    valid_source: str = setting(
+        "", "Validation set, source side; else pairs are held out.", is_path=True
+    )
+    valid_target: str = setting("", "Validation set, target side; none for a table.", is_path=True)
+    test_source: str = setting(
+        "", "Test set, source side: used only to find leakage.", is_path=True
+    )
+    test_target: str = setting("", "Test set, target side; none for a table.", is_path=True)
     allow_leakage: bool = setting(
         False, "Leakage: train although validation or test sentences are in the training text."
     )
@@ -62,7 +72,9 @@ class Data:
         0.0, "Length filter: most words of a side per word of the other; 0 for any.", low=0.0
     )
     mix: tuple[MixedCorpus, ...] = setting((), "Further corpora, each with its weight.")
-    prepared: str = setting("", "Folder that `dhyan data prepare` wrote, instead of text.")
+    prepared: str = setting(
+        "", "Folder that `dhyan data prepare` wrote, instead of text.", is_path=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +142,7 @@ class RecurrentLayers:
     input: Input = setting("embedding", "Input vectors: a learned embedding, or one-hot vectors.")
     pretrained_embedding: str = setting(
         "", "Pretrained embedding: a word2vec or GloVe file to start from.",
-        only_with="input=embedding",
+        only_with="input=embedding", is_path=True,
     )  # fmt: skip
     freeze_embedding: bool = setting(
         False,
@@ -272,12 +284,20 @@ Decoder = BahdanauDecoder | LuongDecoder | TransformerDecoder
 class Training:
     """How a model is trained; a step is one update of the weights."""
 
-    init_from: str = setting("", "Fine-tuning: folder of the trained model to start from.")
+    init_from: str = setting(
+        "", "Fine-tuning: folder of the trained model to start from.", is_path=True
+    )
     init_vocabulary: Literal["keep", "extend", "new"] = setting(
         "keep", "Fine-tuning: keep that model's vocabularies, extend them, or learn new ones.",
         only_with="init_from",
     )  # fmt: skip
-    steps: int = setting(10_000, "Length of the training.", low=1, unit="steps")
+    steps: int = setting(
+        10_000, "Length of the training, in updates of the weights.", low=1, unit="steps"
+    )
+    epochs: int = setting(
+        0, "Epochs: length of the training in passes over all pairs; 0 for training.steps.",
+        low=0, high=10_000,
+    )  # fmt: skip
     tokens_per_batch: int = setting(
         4096, "Batch size with padding, of the longer side; 0 for the largest that fits.",
         low=0, unit="tokens",

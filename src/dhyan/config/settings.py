@@ -6,6 +6,7 @@ schema and the reference page read the declaration.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from difflib import get_close_matches
@@ -31,7 +32,8 @@ class Setting:
 
     `low` and `high` bound a number, or each number of a list; `lengths` are the allowed lengths of
     a list. `only_with` names the setting of the same section without which this one has no effect:
-    `"sample"` (true or not empty) or `"schedule=cosine|plateau"` (one of these values).
+    `"sample"` (true or not empty) or `"schedule=cosine|plateau"` (one of these values). `is_path`
+    marks the path of a file or folder.
     """
 
     name: str = ""
@@ -43,6 +45,7 @@ class Setting:
     unit: str = ""
     lengths: tuple[int, ...] = ()
     only_with: str = ""
+    is_path: bool = False
 
     def help_line(self) -> str:
         """The help with its unit."""
@@ -116,6 +119,7 @@ def setting(
     unit: str = "",
     lengths: tuple[int, ...] = (),
     only_with: str = "",
+    is_path: bool = False,
 ) -> Any:
     """A dataclass field with a default, its help and its bounds; see `Setting`."""
     declaration = Setting(
@@ -126,6 +130,7 @@ def setting(
         unit=unit,
         lengths=lengths,
         only_with=only_with,
+        is_path=is_path,
     )
     return field(default=default, metadata={"setting": declaration})
 
@@ -170,7 +175,7 @@ def problems_in(section: Any) -> Iterator[tuple[str, str]]:
     """Every setting of a section that is out of bounds: its dotted name and what is wrong."""
     for name, declaration in settings_of(section).items():
         value = getattr(section, name)
-        tables = [item for item in value if is_dataclass(item)] if type(value) is tuple else []
+        tables = _tables(value)
         for table in tables:
             yield from ((f"{name}.{key}", problem) for key, problem in problems_in(table))
         if not tables and (problem := declaration.problem(value)):
@@ -293,6 +298,43 @@ def values_by_key(section: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from values_by_key(value, f"{path}{f.name}.")
         else:
             yield path + f.name, value
+
+
+def paths_in(section: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every file and folder that a section names: dotted key and path."""
+    for name, declaration in settings_of(section).items():
+        value = getattr(section, name)
+        if declaration.is_path and value:
+            yield path + name, value
+        for table in _tables(value):
+            yield from paths_in(table, f"{path}{name}.")
+    for name, inner in _inner_sections(section):
+        yield from paths_in(inner, f"{path}{name}.")
+
+
+def with_absolute_paths(section: Any) -> Any:
+    """The section with every path absolute, so that it can be read from any working directory."""
+    changes: dict[str, Any] = {}
+    for name, declaration in settings_of(section).items():
+        value = getattr(section, name)
+        if declaration.is_path and value:
+            changes[name] = _absolute(value)
+        elif tables := _tables(value):
+            changes[name] = tuple(map(with_absolute_paths, tables))
+    for name, inner in _inner_sections(section):
+        changes[name] = with_absolute_paths(inner)
+    return replace(section, **changes)
+
+
+def _absolute(path: str) -> str:
+    """The absolute path; the path itself if the working directory is not UTF-8, as TOML must be."""
+    absolute = os.path.abspath(path)
+    return path if any("\ud800" <= character <= "\udfff" for character in absolute) else absolute
+
+
+def _tables(value: object) -> list[Any]:
+    """The tables of a list of tables; empty for any other value."""
+    return [item for item in value if is_dataclass(item)] if isinstance(value, tuple) else []
 
 
 def toml_lines(section: Any, path: tuple[str, ...] = ()) -> list[str]:

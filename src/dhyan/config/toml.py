@@ -1,9 +1,10 @@
 """Recipes as TOML: found by name, read strictly, overridden by `--set`, written."""
 
+import logging
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,15 @@ from dhyan.errors import UserError
 from dhyan.safe_io.files import read_file
 from dhyan.safe_io.json_toml import read_toml
 
+logger = logging.getLogger(__name__)
+
 RECIPES = Path(__file__).parents[1] / "recipes"
 LONGEST_RECIPE = 2**18  # bytes of a recipe
-CORPUS_FILES = (
-    *("source", "target", "columns", "mix", "valid_source", "valid_target"),
-    *("test_source", "test_target"),
+CORPORA = ("source", "prepared", "task")  # keys of [data], each of which names a corpus
+CORPUS_SETTINGS = (  # keys of [data] that describe that corpus and no other
+    *("columns", "valid_source", "valid_target", "test_source", "test_target"),
+    *("allow_leakage", "mix", "source_language", "target_language"),
 )
-REPLACES = {  # an overridden key of [data] that names pairs, and the keys it replaces
-    "task": (*CORPUS_FILES, "prepared"),
-    "source": ("task", "target", "prepared"),
-    "prepared": ("task", *CORPUS_FILES),
-    "mix": ("task",),
-}
 EXAMPLE = "'dhyan recipe NAME' prints a complete one"
 KEYS = list(
     dict.fromkeys(
@@ -47,13 +45,16 @@ def shipped_recipes() -> list[str]:
     return sorted(path.stem for path in RECIPES.glob("*.toml"))
 
 
-def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
+def load_recipe(
+    name: str | Path, settings: Mapping[str, Any] | None = None, *, same_corpus: bool = False
+) -> Recipe:
     """Read a recipe by file or shipped name, and override settings (dotted key → value).
 
     A setting of the recipe that an override replaces or leaves without effect is dropped; an
-    override without effect is an error.
+    override without effect is an error. Another corpus resets what the recipe says about its own,
+    unless it is the `same_corpus`, whose files have moved.
     """
-    path = Path(name)
+    path, name = Path(name), str(name)
     if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():
         path = RECIPES / f"{name}.toml"
     if path.suffix == ".toml" and not path.is_file():
@@ -69,7 +70,10 @@ def load_recipe(name: str, settings: Mapping[str, Any] | None = None) -> Recipe:
     except ValueError as error:
         raise UserError(f"{path}: not a TOML recipe: {error}") from None
     overrides = dict(_flatten_tables(settings or {}))
-    _drop_replaced(table, overrides)
+    if not same_corpus:
+        _reset_corpus(table, overrides)
+    _choose_length(table, overrides)
+    _drop_without_effect(table, overrides)
     for key, value in sorted(overrides.items(), key=_kinds_first):
         _override(table, key, value)
     return parse_recipe(table, place=path.stem)
@@ -122,17 +126,50 @@ def _flatten_tables(settings: Mapping[str, Any], path: str = "") -> Iterator[tup
             yield path + key, value
 
 
-def _drop_replaced(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
-    """Remove from a recipe's table what overrides replace or leave without effect.
+def _reset_corpus(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Remove from a recipe's table what belongs to its own corpus, if overrides name another.
 
-    Pairs that are named anew replace those of the recipe; another choice of, for example,
-    `training.schedule` drops the settings of the recipe's own.
+    What they do not give again, such as the validation set, is reset to its default and logged.
     """
-    data = table.get("data")
-    if isinstance(data, dict):
-        replaced = (keys for key, keys in REPLACES.items() if overrides.get(f"data.{key}"))
-        for key in chain.from_iterable(replaced):
-            data.pop(key, None)
+    data = _table_at(table, "data")
+    new = [name for name in CORPORA if overrides.get(f"data.{name}")]
+    if overrides.get("data.mix"):
+        data.pop("task", None)
+    if not new or not any(data.get(name) for name in CORPORA):
+        return
+    if all(_same(data.get(name), overrides[f"data.{name}"]) for name in new):
+        return
+    for name in (*CORPORA, "target"):
+        data.pop(name, None)
+    old = [name for name in CORPUS_SETTINGS if f"data.{name}" not in overrides]
+    if reset := [name for name in old if data.pop(name, None)]:
+        keys = ", ".join(f"data.{name}" for name in reset)
+        logger.info(f"data.{new[0]} names another corpus than the recipe's: {keys} reset")
+
+
+def _same(old: object, new: object) -> bool:
+    """Whether two values of a key name the same corpus: equal, or two paths of one place."""
+    if old and isinstance(old, str) and isinstance(new, str):
+        return os.path.abspath(old) == os.path.abspath(new)
+    return old == new
+
+
+def _choose_length(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """The length of the training is overridden in steps or in epochs, not in both."""
+    steps, epochs = (overrides.get(f"training.{name}") for name in ("steps", "epochs"))
+    if steps and epochs:
+        raise UserError(
+            f"training.steps = {steps!r} and training.epochs = {epochs!r}: give one of the two"
+        )
+    if steps:
+        _table_at(table, "training").pop("epochs", None)
+
+
+def _drop_without_effect(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Remove from a recipe's table what overrides leave without effect.
+
+    Another choice of, for example, `training.schedule` drops the settings of the recipe's own.
+    """
     for path, section in section_types(Recipe):
         values = _table_at(table, path)
         for name, declaration in settings_of(section).items():

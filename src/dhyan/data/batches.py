@@ -55,6 +55,7 @@ class Batches:
         self.tokens_per_batch = tokens_per_batch
         self.seed = seed
         self.window = window
+        self.multiple = multiple
         self.shapes = (
             BatchShapes(tokens_per_batch=tokens_per_batch, multiple=multiple, max_length=max_length)
             if multiple > 1
@@ -71,6 +72,21 @@ class Batches:
         examples, rows = self._rows_at(position)
         batch = examples.batch(rows)
         return self.shapes.pad(batch) if self.shapes else batch, position + len(rows)
+
+    def count(self, epochs: int) -> int:
+        """The number of batches in the first epochs.
+
+        With BPE dropout, which resegments every example, only the first epoch is counted.
+        """
+        whole = all(weight.is_integer() for weight in self.mixture.weights)
+        epochs_alike = whole and self.size <= self.window  # they differ in the order of batches
+        if epochs_alike or self.examples.bpe_dropout:
+            return epochs * self._count_epoch(0)
+        return sum(map(self._count_epoch, range(epochs)))
+
+    def _count_epoch(self, epoch: int) -> int:
+        windows = range(-(-self.size // self.window))
+        return sum(len(self._plan_window(epoch, number)[1]) for number in windows)
 
     def example_ids(self, position: int) -> list[int]:
         """The rows in the corpus of the examples of the batch at a position."""

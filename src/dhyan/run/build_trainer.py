@@ -1,5 +1,7 @@
 """Build the trainer of a recipe: batches, validation, optimizer, schedules."""
 
+import logging
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -21,38 +23,54 @@ from dhyan.training.scheduled_sampling import ForcingSchedule
 from dhyan.training.trainer import Trainer, TrainerSettings, TrainState
 from dhyan.training.update import EagerUpdate
 
+logger = logging.getLogger(__name__)
+
 DEVICE_MULTIPLE = {"cuda": 4}  # few shapes of batches, so that few CUDA graphs are captured
 
 
-def make_trainer(
+def make_batches(
     recipe: Recipe,
-    corpus: Corpus,
     examples: Examples,
-    folder: RunFolder,
+    device: torch.device,
     *,
     length_multiple: int | None = None,
-) -> Trainer:
-    """The trainer of a recipe: batches, optimizer, schedule and validation.
+) -> Batches:
+    """The training batches of a recipe.
 
-    The lengths of batches are rounded to `length_multiple`; None chooses by the device.
+    Their lengths are rounded to `length_multiple`; None chooses by the device.
     """
+    return Batches(
+        examples,
+        tokens_per_batch=recipe.training.tokens_per_batch,
+        seed=recipe.training.seed,
+        multiple=length_multiple or DEVICE_MULTIPLE.get(device.type, 1),
+        max_length=recipe.data.max_tokens + 1,  # EOS or BOS comes on top
+    )
+
+
+def with_steps_of_epochs(recipe: Recipe, batches: Batches) -> Recipe:
+    """The recipe with the number of steps that its training.epochs take, if it has any."""
+    training = recipe.training
+    if not training.epochs:
+        return recipe
+    steps = -(-batches.count(training.epochs) // training.gradient_accumulation)
+    logger.info(f"{training.epochs:,} epochs are {steps:,} steps")
+    replace(recipe, training=replace(training, steps=steps, epochs=0)).check()
+    return replace(recipe, training=replace(training, steps=steps))
+
+
+def make_trainer(recipe: Recipe, corpus: Corpus, batches: Batches, folder: RunFolder) -> Trainer:
+    """The trainer of a recipe: optimizer, schedule and validation."""
     training, translator = recipe.training, folder.translator
     model, device = translator.model, translator.device
     validate = Validation.of(recipe, corpus.validation, translator)
     if validate is None:
         check_validation_available(training)
     fast = device.type == "cuda" and training.kernels == "auto"
-    multiple = length_multiple or DEVICE_MULTIPLE.get(device.type, 1)
     return Trainer(
         model=model,
         optimizer=make_optimizer(training, model),
-        batches=Batches(
-            examples,
-            tokens_per_batch=training.tokens_per_batch,
-            seed=training.seed,
-            multiple=multiple,
-            max_length=recipe.data.max_tokens + 1,  # EOS or BOS comes on top
-        ),
+        batches=batches,
         settings=make_settings(training),
         device=device,
         validate=validate,
@@ -61,11 +79,11 @@ def make_trainer(
         ema=WeightEMA.start(model, training.ema_decay) if training.ema_decay else None,
         make_update=(
             CudaGraphUpdate
-            if fast and multiple > 1  # otherwise few shapes would occur twice
+            if fast and batches.multiple > 1  # otherwise few shapes would occur twice
             else partial(EagerUpdate, reference_kernels=training.kernels == "reference")
         ),
         make_loader=Prefetcher if fast else DirectLoader,
-        state=TrainState(length_multiple=multiple),
+        state=TrainState(length_multiple=batches.multiple),
     )
 
 

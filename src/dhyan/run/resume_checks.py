@@ -1,18 +1,15 @@
 """Checks before a run starts or resumes: recipe, pretrained files, data and environment."""
 
 import logging
+import os
 from dataclasses import fields
 from pathlib import Path
 
 import torch
 
 from dhyan.atomic_folder import DamagedFolder
-from dhyan.checkpoint import read_manifest, steps_in
-from dhyan.config import (
-    DecodingOptions,
-    Recipe,
-    differences,
-)
+from dhyan.checkpoint import check_run, read_manifest, steps_in
+from dhyan.config import DecodingOptions, Recipe, RecipeError, differences, paths_in
 from dhyan.data.corpus import Corpus
 from dhyan.errors import UserError
 from dhyan.models.build import build_model
@@ -26,6 +23,7 @@ MAY_CHANGE = {  # when a run resumes; the data are compared by their fingerprint
     *(
         "about",
         "training.steps",
+        "training.epochs",
         "training.patience",
         "training.keep_checkpoints",
         "training.report_every",
@@ -62,8 +60,42 @@ def check_same(folder: Path, saved: Recipe, recipe: Recipe, corpus: Corpus) -> N
         )
 
 
+def check_new(out: Path) -> None:
+    """Refuse to start a run over another one."""
+    if steps_in(out):
+        raise UserError(
+            f"{out} holds a run already: add --resume to continue it, or name another --out"
+        )
+
+
+def check_data_files(recipe: Recipe) -> None:
+    """Refuse to resume without the training data, naming each key whose file has moved."""
+    files = list(paths_in(recipe.data, "data."))
+    if recipe.data.prepared:  # the text it was made of is not read
+        files = [(key, path) for key, path in files if key == "data.prepared"]
+    missing = [(key, path) for key, path in files if not os.path.exists(path)]
+    if missing:
+        raise RecipeError(
+            [
+                f"{key}: {path}: there is no such file; name its new place with {_option(key)}"
+                for key, path in missing
+            ]
+        )
+
+
+def _option(key: str) -> str:
+    """The option that overrides a key of [data] which names a file."""
+    name = key.split(".")[1]
+    return (
+        f"--set data.{name}=…"
+        if name in ("mix", "prepared")
+        else f"--{name.replace('_', '-')} FILE"
+    )
+
+
 def check_resumable(out: Path) -> None:
-    """Refuse to resume an average of checkpoints, which has no optimizer state."""
+    """Refuse to resume what is not a run, or an average of checkpoints without optimizer state."""
+    check_run(out)
     for step in steps_in(out)[:1]:
         try:
             parts = read_manifest(out / f"step-{step}").get("average_of")

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from dhyan.checkpoint import (
+    START_RECIPE,
     delete_old_checkpoints,
     newest_valid_checkpoint,
     replace_file,
@@ -20,7 +21,7 @@ from dhyan.checkpoint import (
     write_checkpoint,
     write_pointer,
 )
-from dhyan.config import Recipe, dump_recipe
+from dhyan.config import Recipe, dump_recipe, with_absolute_paths
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.run.environment import deterministic_flags, versions
@@ -109,6 +110,11 @@ class RunFolder:
             versions=versions(),
             position=trainer.state.position,
         )
+
+
+def save_start_recipe(run: Path, recipe: Recipe) -> None:
+    """Save the recipe of a run that has no checkpoint yet, so that the run can be resumed by name."""
+    replace_file(run / START_RECIPE, dump_recipe(with_absolute_paths(recipe)).encode())
 
 
 def restore_from_files(trainer: Trainer, files: Mapping[str, bytes]) -> None:

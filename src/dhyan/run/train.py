@@ -13,12 +13,13 @@ import torch
 
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import (
+    START_RECIPE,
     lock_run,
     newest_valid_checkpoint,
     steps_in,
     tensors_from_bytes,
 )
-from dhyan.config import Recipe
+from dhyan.config import Recipe, load_recipe, with_absolute_paths
 from dhyan.data.corpus import Corpus, load_corpus, with_languages
 from dhyan.data.permutation import derive_seed
 from dhyan.errors import UserError
@@ -27,7 +28,12 @@ from dhyan.model_check import read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.auto_batch_size import choose_batch_size
-from dhyan.run.build_trainer import make_objective, make_trainer
+from dhyan.run.build_trainer import (
+    make_batches,
+    make_objective,
+    make_trainer,
+    with_steps_of_epochs,
+)
 from dhyan.run.environment import deterministic_algorithms
 from dhyan.run.fine_tune import (
     PretrainedModel,
@@ -46,12 +52,14 @@ from dhyan.run.load import (
     set_threads,
 )
 from dhyan.run.resume_checks import (
+    check_data_files,
+    check_new,
     check_recipe_builds,
     check_resumable,
     check_same,
     warn_about_environment,
 )
-from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder
+from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder, save_start_recipe
 from dhyan.run.tensorboard import TensorBoardLog
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
@@ -97,13 +105,15 @@ class Run:
 
     def _events(self, *, new: bool) -> Iterator[Event]:
         if new:
-            yield Saved(0, self.folder.save(self.trainer), best=False)
+            checkpoint = self.folder.save(self.trainer)
+            (self.folder.path / START_RECIPE).unlink(missing_ok=True)
+            yield Saved(0, checkpoint, best=False)
         yield from self.trainer.run(self.folder.recipe.training.steps - self.trainer.state.step)
 
 
 def train(
-    recipe: Recipe,
-    out: Path,
+    recipe: Recipe | str | Path,
+    out: str | Path,
     *,
     resume: bool = False,
     wait: bool = False,
@@ -112,19 +122,22 @@ def train(
 ) -> Run:
     """A training run in the folder `out`, ready to be iterated over.
 
-    With `resume` it continues from the newest valid checkpoint, and ends in the same weights as if
-    it had never stopped. With `wait` it waits for another process that is training there.
+    `recipe` is a recipe, its TOML file or the name of a shipped one. With `resume` the run of that
+    folder continues from its newest valid checkpoint, and ends in the same weights as if it had
+    never stopped; without a checkpoint it starts from the beginning, and without a run it is an
+    error. With `wait` it waits for another process that is training there.
     """
+    recipe, out = parse_arguments(recipe, out)
     set_threads(threads)
-    torch_device, recipe = choose_device(device), with_languages(recipe)
-    if not resume and steps_in(out):
-        raise UserError(
-            f"{out} holds a run already: add --resume to continue it, or name another --out"
-        )
-    check_recipe_builds(recipe)
-    check_writable(out)
+    torch_device = choose_device(device)
     if resume:
         check_resumable(out)
+        check_data_files(recipe)
+    else:
+        check_new(out)
+    recipe = with_languages(recipe)
+    check_recipe_builds(recipe)
+    check_writable(out)
     pretrained = None if resume else read_initial_files(recipe)
     corpus = load_corpus(recipe)
     with ExitStack() as stack:
@@ -139,11 +152,26 @@ def train(
             )
         else:
             if resume:
-                logger.warning(f"nothing to resume in {out}: starting from the beginning")
+                logger.warning(f"{out} has no checkpoint yet: its run starts from the beginning")
                 pretrained = read_initial_files(recipe)
+            save_start_recipe(out, recipe)
             folder, trainer = start_run(recipe, corpus, out, pretrained, device=torch_device)
         stack.pop_all()
     return Run(folder, trainer, corpus.sample, lock)
+
+
+def parse_arguments(recipe: Recipe | str | Path, out: str | Path) -> tuple[Recipe, Path]:
+    """The recipe and the run folder that the arguments of `train` name."""
+    if isinstance(recipe, str | Path):
+        recipe = load_recipe(recipe)
+    if not isinstance(recipe, Recipe):
+        raise UserError(
+            f"recipe: expected a Recipe, a .toml file or the name of a shipped recipe, found "
+            f"{type(recipe).__name__}; dhyan.load_recipe reads one"
+        )
+    if not isinstance(out, str | Path) or not str(out):
+        raise UserError(f"out: expected the path of the run folder, found {out!r}")
+    return recipe, Path(out)
 
 
 def start_run(
@@ -181,14 +209,8 @@ def resume_run(
     device: torch.device,
 ) -> tuple[RunFolder, Trainer]:
     """A run from one of its checkpoints, if recipe and data are still the same."""
-    saved_recipe = load_saved_recipe(files)
-    recipe = inherit_settings(recipe, saved_recipe)
-    then, now = saved_recipe.training.steps, recipe.training.steps
-    if recipe.training.schedule == "cosine" and then != now:
-        logger.warning(
-            f"the cosine schedule ended at step {then:,}, now at {now:,}: "
-            f"the learning rate changes at once"
-        )
+    saved_recipe = with_absolute_paths(load_saved_recipe(files))
+    recipe = with_absolute_paths(inherit_settings(recipe, saved_recipe))
     check_same(checkpoint, saved_recipe, recipe, corpus)
     with deterministic_algorithms(recipe.training.deterministic):
         warn_about_environment(checkpoint, device)
@@ -204,10 +226,19 @@ def resume_run(
     )
     restore(trainer, tensors_from_bytes(files["training.safetensors"]), state)
     folder.write_pointers(trainer.state)
-    if trainer.state.step < recipe.training.steps:
+    (folder.path / START_RECIPE).unlink(missing_ok=True)
+    then, now = saved_recipe.training.steps, folder.recipe.training.steps
+    if recipe.training.schedule == "cosine" and then != now:
+        logger.warning(
+            f"the cosine schedule ended at step {then:,}, now at {now:,}: "
+            f"the learning rate changes at once"
+        )
+    if trainer.state.step < now:
         logger.info(f"resuming from {checkpoint}")
     else:
-        logger.warning(f"{checkpoint} is the last step: raise training.steps to train on")
+        logger.warning(
+            f"{checkpoint} is the last step: raise training.steps or training.epochs to train on"
+        )
     return folder, trainer
 
 
@@ -241,9 +272,10 @@ def build_run(
     with kernels, deterministic_algorithms(training.deterministic):
         objective = make_objective(training)
         recipe = choose_batch_size(recipe, model, objective, examples, device=device)
-    folder = RunFolder(out, recipe, translator, corpus.fingerprint)
-    trainer = make_trainer(recipe, corpus, examples, folder, length_multiple=length_multiple)
-    return folder, trainer
+    batches = make_batches(recipe, examples, device, length_multiple=length_multiple)
+    recipe = with_steps_of_epochs(recipe, batches)
+    folder = RunFolder(out, with_absolute_paths(recipe), translator, corpus.fingerprint)
+    return folder, make_trainer(recipe, corpus, batches, folder)
 
 
 def inherit_settings(recipe: Recipe, saved: Recipe) -> Recipe:
