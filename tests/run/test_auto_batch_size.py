@@ -24,9 +24,9 @@ def line(a_token, fixed=0):
 @pytest.mark.parametrize("memory", [10_000, 100_000, 999_999])
 def test_the_largest_batch_fits_and_the_next_would_not(memory):
     trial = line(20, fixed=500)
-    found = largest(trial, memory, min_tokens=100, longest=50)
-    assert found % 256 == 0
-    assert 20 * found + 500 <= memory < 20 * (found + 256) + 500
+    tokens = largest(trial, memory, min_tokens=100, longest=50)
+    assert tokens % 256 == 0
+    assert 20 * tokens + 500 <= memory < 20 * (tokens + 256) + 500
 
 
 def test_the_batch_size_is_bounded_on_both_sides():
@@ -34,7 +34,7 @@ def test_the_batch_size_is_bounded_on_both_sides():
     assert largest(line(1), 10**12, min_tokens=100, longest=50) == fit.MAX_TOKENS
 
 
-def test_memory_too_small_for_one_sentence_is_an_error():
+def test_memory_too_small_for_a_sentence_is_an_error():
     with pytest.raises(UserError, match="least for data.max_tokens, needs 100 MiB and 50 are free"):
         largest(line(2**20), 50 * 2**20, min_tokens=100, longest=50)
 
@@ -57,10 +57,10 @@ def test_the_batch_size_is_lowered_when_memory_runs_out():
 
 
 @pytest.mark.parametrize(
-    "kind", [("gru", "bahdanau-additive"), ("transformer", "transformer")], ids="+".join
+    "parts", [("gru", "bahdanau-additive"), ("transformer", "transformer")], ids="+".join
 )
-def test_memory_is_linear_in_the_rows(kind):
-    trial = PeakMemory(build(*kind), Objective(), 1, torch.device("cpu"))
+def test_memory_is_linear_in_the_rows(parts):
+    trial = PeakMemory(build(*parts), Objective(), 1, torch.device("cpu"))
     two, four, six = (trial(rows, 10) for rows in (2, 4, 6))
     assert six - four == pytest.approx(four - two, rel=0.02)
     assert six > two > 0
@@ -80,11 +80,11 @@ def test_available_memory_is_positive():
 def grouped(folder, limits, path="/a/b"):
     """Control groups as the kernel shows them, each with its most, its use and its files."""
     for name, (most, used, files) in limits.items():
-        place = folder / "groups" / name
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "memory.max").write_text(f"{most}\n")
-        (place / "memory.current").write_text(f"{used}\n")
-        (place / "memory.stat").write_text(f"anon 7\ninactive_file {files}\nslab 3\n")
+        group = folder / "groups" / name
+        group.mkdir(parents=True, exist_ok=True)
+        (group / "memory.max").write_text(f"{most}\n")
+        (group / "memory.current").write_text(f"{used}\n")
+        (group / "memory.stat").write_text(f"anon 7\ninactive_file {files}\nslab 3\n")
     (folder / "own").write_text(f"1:name=old:/x\n0::{path}\n")
     return fit.group_limits(folder / "groups", folder / "own")
 
@@ -109,54 +109,56 @@ def test_the_batch_size_is_logged_saved_and_used_when_resumed(log, files, tmp_pa
     recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
     run = train(recipe, tmp_path / "run", threads=1)
-    found = run.folder.recipe.training.tokens_per_batch
-    assert found % 256 == 0
-    assert run.trainer.batches.tokens_per_batch == found
-    assert any(f"tokens_per_batch = {found:,}" in line for line in log.messages)
+    tokens = run.folder.recipe.training.tokens_per_batch
+    assert tokens % 256 == 0
+    assert run.trainer.batches.tokens_per_batch == tokens
+    assert any(f"tokens_per_batch = {tokens:,}" in line for line in log.messages)
     assert longest_of(run.trainer.batches.examples) <= recipe.data.max_tokens + 2
     list(run)
     monkeypatch.setattr(fit, "available", lambda device: 40 * 2**20)
     longer = replace(recipe, training=replace(recipe.training, steps=4))
     list(train(longer, tmp_path / "run", resume=True, threads=1))
-    kept = load_saved_recipe(read_checkpoint(tmp_path / "run" / "step-4"))
-    assert kept.training.tokens_per_batch == found
+    saved = load_saved_recipe(read_checkpoint(tmp_path / "run" / "step-4"))
+    assert saved.training.tokens_per_batch == tokens
 
 
 def test_with_bpe_dropout_the_longest_allowed_sentence_is_measured(files, tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
-    seen = []
+    lengths = []
     monkeypatch.setattr(
-        fit, "largest", lambda *args, longest, min_tokens: seen.append(longest) or 256
+        fit, "largest", lambda *args, longest, min_tokens: lengths.append(longest) or 256
     )
     for dropout in (0.0, 0.1):
         cut = {"text.tokenizer": "bpe", "text.bpe_dropout": dropout, "training.tokens_per_batch": 0}
         train(tiny_recipe("rnn", *files, **cut), tmp_path / str(dropout), threads=1).lock.close()
-    assert seen[0] < seen[1] == 62
+    assert lengths[0] < lengths[1] == 62
 
 
 def test_choosing_a_batch_size_does_not_change_the_run(files, tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "available", lambda device: 12 * 2**20)
-    found = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
-    run = train(found, tmp_path / "found", threads=1)
+    automatic = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0, "training.steps": 2})
+    run = train(automatic, tmp_path / "automatic", threads=1)
     number = run.folder.recipe.training.tokens_per_batch
-    given = replace(found, training=replace(found.training, tokens_per_batch=number))
-    list(run), list(train(given, tmp_path / "given", threads=1))
-    one, other = (read_checkpoint(tmp_path / name / "step-2") for name in ("found", "given"))
-    assert one == other
+    fixed = replace(automatic, training=replace(automatic.training, tokens_per_batch=number))
+    list(run), list(train(fixed, tmp_path / "fixed", threads=1))
+    chosen, expected = (
+        read_checkpoint(tmp_path / name / "step-2") for name in ("automatic", "fixed")
+    )
+    assert chosen == expected
 
 
 def test_on_cuda_optimizer_state_is_reserved_while_batches_are_tried(files, tmp_path, monkeypatch):
-    model, taken = build("gru", "bahdanau-additive"), []
+    model, calls = build("gru", "bahdanau-additive"), []
     run = train(tiny_recipe("rnn", *files), tmp_path / "run", threads=1)
     run.lock.close()
     examples = run.trainer.batches.examples
     recipe = tiny_recipe("rnn", *files, **{"training.tokens_per_batch": 0})
     monkeypatch.setattr(fit, "available", lambda device: 2**30)
-    monkeypatch.setattr(fit.torch, "empty", lambda size, **more: taken.append((size, more)))
-    monkeypatch.setattr(fit, "largest", lambda *args, **more: taken.append(args[1]) or 256)
+    monkeypatch.setattr(fit.torch, "empty", lambda size, **more: calls.append((size, more)))
+    monkeypatch.setattr(fit, "largest", lambda *args, **more: calls.append(args[1]) or 256)
     for name in ("cuda", "cpu"):
-        device, taken[:] = torch.device(name), []
+        device, calls[:] = torch.device(name), []
         fit.choose_batch_size(recipe, model, Objective(), examples, device=device)
-        kept = fit.state_bytes(model, device)
-        held = {"dtype": torch.uint8, "device": device}
-        assert taken == [(kept if name == "cuda" else 0, held), 2**30 - kept]
+        reserved = fit.state_bytes(model, device)
+        options = {"dtype": torch.uint8, "device": device}
+        assert calls == [(reserved if name == "cuda" else 0, options), 2**30 - reserved]

@@ -33,10 +33,10 @@ def weights(folder):
 
 
 def test_the_mean_is_exact():
-    one, other = {"w": torch.tensor([1.0, 1e8])}, {"w": torch.tensor([2.0, 1.0])}
-    found = mean([one, other, other])["w"]
-    assert found.dtype == torch.float32
-    assert found.tolist() == torch.tensor([5 / 3, (1e8 + 2) / 3]).tolist()
+    first, second = {"w": torch.tensor([1.0, 1e8])}, {"w": torch.tensor([2.0, 1.0])}
+    average_weight = mean([first, second, second])["w"]
+    assert average_weight.dtype == torch.float32
+    assert average_weight.tolist() == torch.tensor([5 / 3, (1e8 + 2) / 3]).tolist()
 
 
 def test_the_mean_of_a_model_with_itself_is_that_model(run, tmp_path):
@@ -53,12 +53,12 @@ def test_an_average_can_be_loaded_and_is_the_mean_of_the_newest(run, files, tmp_
     model = dhyan.load(tmp_path / "out").model
     parts = [weights(folder) for folder in folders]
     for name, weight in model.named_parameters():
-        wanted = sum(part[name].double() for part in parts) / 3
-        torch.testing.assert_close(weight.detach().double(), wanted, atol=1e-7, rtol=1e-6)
-    begun = tiny_recipe(
+        expected = sum(part[name].double() for part in parts) / 3
+        torch.testing.assert_close(weight.detach().double(), expected, atol=1e-7, rtol=1e-6)
+    fine_tuning = tiny_recipe(
         "rnn", *files, **{"training.init_from": str(tmp_path / "out"), "training.steps": 2}
     )
-    list(train(begun, tmp_path / "tuned", threads=1))
+    list(train(fine_tuning, tmp_path / "tuned", threads=1))
 
 
 def test_the_command_writes_a_model_that_other_commands_load(run, tmp_path, capsys):
@@ -117,8 +117,8 @@ def test_the_checkpoint_of_step_0_is_never_averaged(run, tmp_path, capsys):
     with pytest.raises(UserError, match="step-0 is a run's start, before any training"):
         average([run / "step-2", run / "step-0"], tmp_path / "out")
     average_command([run / "step-4", run / "step-2"], out=tmp_path / "out")
-    said = capsys.readouterr().out
-    assert f"the mean of {run / 'step-4'}, {run / 'step-2'}" in said
+    output = capsys.readouterr().out
+    assert f"the mean of {run / 'step-4'}, {run / 'step-2'}" in output
 
 
 def test_a_folder_that_is_not_a_run_is_named(run, tmp_path):
@@ -130,7 +130,7 @@ def test_a_folder_that_is_not_a_run_is_named(run, tmp_path):
         newest(run / "step-6", 2)
 
 
-def test_two_models_fine_tuned_from_one_can_be_averaged(run, files, tmp_path):
+def test_models_fine_tuned_from_the_same_can_be_averaged(run, files, tmp_path):
     for seed in (3, 4):
         settings = {"training.init_from": str(run), "training.seed": seed, "training.steps": 2}
         tuned = tiny_recipe("rnn", *files, **settings, **{"encoder.dropout": seed / 10})
@@ -160,6 +160,6 @@ def test_an_average_cannot_be_resumed(run, files, tmp_path):
     assert dhyan.load(out)(["five"])
 
 
-def test_last_takes_one_run(run, tmp_path):
+def test_last_takes_a_single_run(run, tmp_path):
     with pytest.raises(UserError, match="--last 2 is for one run, and 2 models are named"):
         average_command([run, run], out=tmp_path / "out", last=2)

@@ -32,8 +32,8 @@ def test_deterministic_algorithms_are_on_during_the_run(family, corpus, tmp_path
     assert not any(trained(family, corpus, plain, exact=False))
     assert all(trained(family, corpus, exact, exact=True))
     assert not torch.are_deterministic_algorithms_enabled()
-    told = [read_manifest(out / "step-4")["deterministic"] for out in (plain, exact)]
-    assert told == ["none", "algorithms"]
+    recorded = [read_manifest(out / "step-4")["deterministic"] for out in (plain, exact)]
+    assert recorded == ["none", "algorithms"]
     weights = [(out / "step-4" / "model.safetensors").read_bytes() for out in (plain, exact)]
     assert weights[0] == weights[1], "a CPU has one way anyway"
 

@@ -55,7 +55,7 @@ def trained(family, files, tmp_path_factory):
     return out, events
 
 
-def begun(family, files, trained, out, **more):
+def fine_tune(family, files, trained, out, **more):
     settings = {"training.init_from": str(trained), "training.steps": 2, **more}
     return train(tiny_recipe(family, *files, **settings), out, threads=1)
 
@@ -63,7 +63,7 @@ def begun(family, files, trained, out, **more):
 def test_fine_tuning_starts_from_the_trained_weights(family, files, trained, tmp_path):
     out, events = trained
     last = [e for e in events if isinstance(e, Validated)][-1]
-    run = begun(family, files, out / "step-12", tmp_path / "run")
+    run = fine_tune(family, files, out / "step-12", tmp_path / "run")
     with run.lock:
         run.trainer.model.eval()
         assert run.trainer.validate() == last.scores
@@ -73,7 +73,7 @@ def test_fine_tuning_starts_from_the_trained_weights(family, files, trained, tmp
 
 def test_keep_keeps_the_vocabulary(log, family, trained, others, tmp_path):
     old = dhyan.load(trained[0])
-    run = begun(family, others, trained[0], tmp_path / "run")
+    run = fine_tune(family, others, trained[0], tmp_path / "run")
     assert run.folder.translator.source.to_json() == old.source.to_json()
     size = len(old.source)
     assert any(
@@ -92,7 +92,7 @@ def test_rows_follow_their_tokens(family, trained, others, tmp_path, vocabulary)
         "text.target_vocabulary_size": 370,
     }
     old = dhyan.load(trained[0])
-    run = begun(family, others, trained[0], tmp_path / "run", **more)
+    run = fine_tune(family, others, trained[0], tmp_path / "run", **more)
     check_rows(old, run, vocabulary)
     list(run)
     assert dhyan.load(tmp_path / "run")(["a b c"])
@@ -111,7 +111,7 @@ def check_rows(old, run, vocabulary):
         if side is None:
             assert torch.equal(weight, before[name])
             continue
-        was, now = (one.piece_ids() for one in sides[side])
+        was, now = (tokenizer.piece_ids() for tokenizer in sides[side])
         both = was.keys() & now.keys()
         assert both
         assert now.keys() - was.keys()
@@ -145,7 +145,7 @@ def test_rows_follow_their_tokens_in_every_architecture(
     list(train(tiny_recipe("rnn", *files, **few), tmp_path / "old", threads=1))
     sizes = {"text.source_vocabulary_size": 360, "text.target_vocabulary_size": 370}
     more = {**few, **sizes, "training.init_vocabulary": vocabulary}
-    run = begun("rnn", others, tmp_path / "old", tmp_path / "new", **more)
+    run = fine_tune("rnn", others, tmp_path / "old", tmp_path / "new", **more)
     check_rows(dhyan.load(tmp_path / "old"), run, vocabulary)
     list(run)
 
@@ -159,23 +159,23 @@ def test_placeholders_that_a_model_has_no_tokens_for_are_refused(family, files, 
     with pytest.raises(
         UserError, match="placeholders: url: .* has no tokens.*--init-vocabulary extend"
     ):
-        begun(family, files, trained[0], tmp_path / "keep", **more)
+        fine_tune(family, files, trained[0], tmp_path / "keep", **more)
     extended = {**more, "training.init_vocabulary": "extend"}
-    begun(family, files, trained[0], tmp_path / "extend", **extended).lock.close()
+    fine_tune(family, files, trained[0], tmp_path / "extend", **extended).lock.close()
     new = {**more, "training.init_vocabulary": "new"}
-    list(begun(family, files, trained[0], tmp_path / "new", **new))
-    begun(family, files, tmp_path / "new", tmp_path / "same", **more).lock.close()
+    list(fine_tune(family, files, trained[0], tmp_path / "new", **new))
+    fine_tune(family, files, tmp_path / "new", tmp_path / "same", **more).lock.close()
 
 
 def test_new_rows_are_near_the_mean_and_differ():
     table = torch.randn(50, 8) + 3
     rows = torch.tensor([4, NEW, 7, NEW])
-    found = rearrange_rows(table, rows, torch.Generator().manual_seed(1))
-    assert torch.equal(found[[0, 2]], table[[4, 7]])
-    assert not torch.equal(found[1], found[3])
-    assert (found[[1, 3]] - table.mean(dim=0)).abs().max() < 0.5
+    table_after = rearrange_rows(table, rows, torch.Generator().manual_seed(1))
+    assert torch.equal(table_after[[0, 2]], table[[4, 7]])
+    assert not torch.equal(table_after[1], table_after[3])
+    assert (table_after[[1, 3]] - table.mean(dim=0)).abs().max() < 0.5
     again = rearrange_rows(table, rows, torch.Generator().manual_seed(1))
-    assert torch.equal(found, again)
+    assert torch.equal(table_after, again)
 
 
 def test_tokens_are_matched_by_their_spelling():
@@ -190,7 +190,7 @@ def test_a_weight_that_does_not_fit_is_named(family, files, trained, tmp_path):
     key = {"rnn": "decoder.readout_width", "transformer": "encoder.feed_forward_width"}[family]
     wrong = {"rnn": r"decoder\.", "transformer": r"encoder\.layers\.0\.feed_forward"}[family]
     with pytest.raises(UserError, match=f"{wrong}.*use the recipe it was trained with"):
-        begun(family, files, trained[0], tmp_path / "run", **{key: 20})
+        fine_tune(family, files, trained[0], tmp_path / "run", **{key: 20})
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,16 @@ def test_contradicting_init_settings_are_refused(family, files, trained, tmp_pat
     size = len(dhyan.load(trained[0]).source)
     settings = {"text.source_vocabulary_size": size, "text.target_vocabulary_size": 340, **more}
     with pytest.raises(UserError, match=message):
-        begun(family, files, trained[0], tmp_path / "run", **settings)
+        fine_tune(family, files, trained[0], tmp_path / "run", **settings)
 
 
 def test_a_resumed_run_does_not_need_the_pretrained_model(family, files, trained, tmp_path):
     model, whole, again = (tmp_path / name for name in ("model", "whole", "again"))
     shutil.copytree(trained[0] / "step-12", model)
     list(
-        begun(family, files, model, whole, **{"training.steps": 4, "training.keep_checkpoints": 9})
+        fine_tune(
+            family, files, model, whole, **{"training.steps": 4, "training.keep_checkpoints": 9}
+        )
     )
     shutil.copytree(whole / "step-2", again / "step-2")
     shutil.rmtree(model)
@@ -260,36 +262,36 @@ def test_a_model_can_be_named_as_a_recipe(family, trained):
 def test_the_recipe_of_a_fine_tuned_model_has_no_init_from(family, files, trained, tmp_path):
     more = {"training.init_vocabulary": "new", "training.steps": 1}
     out = tmp_path / "tuned"
-    list(begun(family, files, trained[0], out, **more))
-    kept = load_saved_recipe(read_checkpoint(out / "step-1")).training
-    assert (kept.init_from, kept.init_vocabulary) == (str(trained[0]), "new")
+    list(fine_tune(family, files, trained[0], out, **more))
+    saved = load_saved_recipe(read_checkpoint(out / "step-1")).training
+    assert (saved.init_from, saved.init_vocabulary) == (str(trained[0]), "new")
     again = override_recipe(str(out), None, {}).training
     assert (again.init_from, again.init_vocabulary) == ("", "keep")
-    asked = override_recipe(
+    explicit = override_recipe(
         str(out), ["training.init_vocabulary=extend"], {"training.init_from": str(out)}
     )
-    assert (asked.training.init_from, asked.training.init_vocabulary) == (str(out), "extend")
+    assert (explicit.training.init_from, explicit.training.init_vocabulary) == (str(out), "extend")
 
 
 def test_transfer_is_deterministic(family, files, trained):
     origin = PretrainedModel.read(trained[0])
     new = Tokenizer.train(["nine nine two"], kind="unigram", size=290)
-    found = []
+    results = []
     for _ in range(2):
         recipe = tiny_recipe(family, *files)
         model = dhyan.models.build.build_model(recipe, len(new), len(new))
         transfer_weights(model, origin, (new, new), seed=1)
-        found.append(torch.cat([w.flatten() for w in model.parameters()]))
+        results.append(torch.cat([w.flatten() for w in model.parameters()]))
         torch.rand(3)
-    assert torch.equal(*found)
+    assert torch.equal(*results)
 
 
 def test_another_architecture_is_refused_before_any_data_are_read(family, trained, tmp_path):
     other = {"rnn": "transformer", "transformer": "rnn"}[family]
     both = {"rnn": "rnn/bahdanau", "transformer": "transformer/transformer"}
-    said = f"is {both[family]}, the recipe is {both[other]}: use the recipe"
-    with pytest.raises(UserError, match=said):
-        begun(other, ("nowhere.en", "nowhere.hi"), trained[0], tmp_path / "run")
+    message = f"is {both[family]}, the recipe is {both[other]}: use the recipe"
+    with pytest.raises(UserError, match=message):
+        fine_tune(other, ("nowhere.en", "nowhere.hi"), trained[0], tmp_path / "run")
 
 
 def write_vectors(folder, words, width=16):

@@ -18,13 +18,13 @@ def files(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def drawn(run):
-    """Every curve of a run's board, as steps and values."""
-    board = accumulator.EventAccumulator(str(run / "tensorboard"))
-    board.Reload()
+def read_curves(run):
+    """Every curve of a run in TensorBoard, as steps and values."""
+    events = accumulator.EventAccumulator(str(run / "tensorboard"))
+    events.Reload()
     return {
-        tag: [(point.step, point.value) for point in board.Scalars(tag)]
-        for tag in board.Tags()["scalars"]
+        tag: [(point.step, point.value) for point in events.Scalars(tag)]
+        for tag in events.Tags()["scalars"]
     }
 
 
@@ -34,20 +34,20 @@ def test_tensorboard_has_the_scalars_of_the_metrics(files, tmp_path):
         "rnn", *files, **{"training.tensorboard": True, "training.keep_checkpoints": 99}
     )
     list(train(recipe, out, threads=1))
-    curves = drawn(out)
+    curves = read_curves(out)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     stepped = [line for line in lines if line["event"] == "stepped"]
     validated = [line for line in lines if line["event"] == "validated"]
     for name in ("loss", "learning_rate", "gradient_norm"):
-        wanted = [(line["step"], pytest.approx(line[name])) for line in stepped]
-        assert curves[f"train/{name}"] == wanted
+        expected = [(line["step"], pytest.approx(line[name])) for line in stepped]
+        assert curves[f"train/{name}"] == expected
     for name in ("loss", "bleu", "chrf"):
-        wanted = [(line["step"], pytest.approx(line["scores"][name])) for line in validated]
-        assert curves[f"valid/{name}"] == wanted
+        expected = [(line["step"], pytest.approx(line["scores"][name])) for line in validated]
+        assert curves[f"valid/{name}"] == expected
     for step in (12, 10, 8):
         shutil.rmtree(out / f"step-{step}")
     list(train(recipe, out, resume=True, threads=1))
-    again = drawn(out)
+    again = read_curves(out)
     assert [step for step, _ in again["train/loss"]] == list(range(1, 13))
     assert again["valid/loss"] == curves["valid/loss"]
 
@@ -69,5 +69,5 @@ def test_without_the_package_a_run_is_refused(files, tmp_path, monkeypatch):
 
 def test_only_events_with_numbers_have_scalars(tmp_path):
     assert scalars(Saved(1, tmp_path, best=True)) == {}
-    found = scalars(Stepped(1, 0, 2.0, 1e-3, 0.5, 100, 4.0))
-    assert found["train/tokens_per_second"] == 25
+    values = scalars(Stepped(1, 0, 2.0, 1e-3, 0.5, 100, 4.0))
+    assert values["train/tokens_per_second"] == 25

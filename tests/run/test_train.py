@@ -81,14 +81,14 @@ def test_saving_and_loading_changes_nothing(finished, files):
 
 def test_a_run_resumed_from_any_checkpoint_ends_in_the_same_bits(finished, tmp_path):
     recipe, out, events = finished
-    wanted = read_checkpoint(out / "step-12")
+    expected = read_checkpoint(out / "step-12")
     for step in (0, 6):
         again = tmp_path / f"from-{step}"
         again.mkdir()
         shutil.copytree(out / f"step-{step}", again / f"step-{step}")
         shutil.copy(out / "metrics.jsonl", again)
         list(train(recipe, again, resume=True, threads=1))
-        assert read_checkpoint(again / "step-12") == wanted
+        assert read_checkpoint(again / "step-12") == expected
         ours = [json.loads(x) for x in (again / "metrics.jsonl").read_text().splitlines()]
         assert [x["step"] for x in ours if x["event"] == "stepped"] == list(range(1, 13))
 
@@ -115,13 +115,13 @@ def test_with_every_option_on_a_resumed_run_ends_in_the_same_bits(family, files,
     events = list(train(recipe, tmp_path / "whole", threads=1))
     rates = [event.learning_rate for event in events if isinstance(event, Stepped)]
     assert rates[-1] < max(rates)
-    wanted = read_checkpoint(tmp_path / "whole" / "step-6")
-    assert b'"rate_reductions": 0' not in wanted["training.json"]
+    expected = read_checkpoint(tmp_path / "whole" / "step-6")
+    assert b'"rate_reductions": 0' not in expected["training.json"]
     for step in (2, 4):
         again = tmp_path / f"from-{step}"
         shutil.copytree(tmp_path / "whole" / f"step-{step}", again / f"step-{step}")
         list(train(recipe, again, resume=True, threads=1))
-        assert read_checkpoint(again / "step-6") == wanted
+        assert read_checkpoint(again / "step-6") == expected
 
 
 def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
@@ -133,8 +133,11 @@ def test_what_is_saved_and_validated_is_the_average(family, files, tmp_path):
     assert any(not torch.equal(averaged[name], raw[name]) for name in raw)
     for name, weight in run.trainer.weights().items():
         assert torch.equal(averaged[name], weight)
-    begun = {"training.init_from": str(tmp_path / "run" / "step-4"), "training.steps": 1}
-    other = train(tiny_recipe(family, *files, **begun), tmp_path / "other", threads=1)
+    settings_of_other = {
+        "training.init_from": str(tmp_path / "run" / "step-4"),
+        "training.steps": 1,
+    }
+    other = train(tiny_recipe(family, *files, **settings_of_other), tmp_path / "other", threads=1)
     with other.lock:
         other.trainer.model.eval()
         assert other.trainer.validate() == last.scores
@@ -249,13 +252,13 @@ def test_resuming_on_other_data_is_refused(family, finished, files, tmp_path):
     recipe, out, _ = finished
     copy = tmp_path / "run"
     shutil.copytree(out / "step-12", copy / "step-12")
-    kept = files[1].read_text()
-    files[1].write_text(kept.replace("सौ", "सो", 1))
+    original = files[1].read_text()
+    files[1].write_text(original.replace("सौ", "सो", 1))
     try:
         with pytest.raises(UserError, match="trained on other pairs"):
             train(recipe, copy, resume=True)
     finally:
-        files[1].write_text(kept)
+        files[1].write_text(original)
 
 
 def test_a_run_can_be_extended(family, finished, files, tmp_path):
@@ -285,34 +288,34 @@ def test_a_damaged_checkpoint_is_skipped_and_the_end_is_the_same(log, finished, 
 def test_a_failed_last_save_is_retried(files, tmp_path, monkeypatch, stopped, failing):
     steps = {"training.steps": 3 if stopped else 2, "training.save_every": 100}
     recipe, fsync, out = tiny_recipe("rnn", *files, **steps), os.fsync, tmp_path / "run"
-    run, alone = (train(recipe, tmp_path / one, threads=1) for one in ("run", "alone"))
+    run, alone = (train(recipe, tmp_path / name, threads=1) for name in ("run", "alone"))
     refused = []
 
     def failing_once(descriptor):
-        place = os.readlink(f"/proc/self/fd/{descriptor}")
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
         hit = out / "tmp-step-2" / "recipe.toml" if failing == "a file" else out
         there = failing == "a file" or (out / "step-2").exists()
-        if there and not refused and place == str(hit):
-            refused.append(place)
+        if there and not refused and path == str(hit):
+            refused.append(path)
             raise OSError(5, "Input/output error")
         fsync(descriptor)
 
-    def ended(run):
+    def events_of(run):
         for event in run:
             if stopped and event.step == 1 and not run.trainer.stop_reason:
                 run.trainer.interrupt("asked to")
             yield event
 
-    wanted = list(ended(alone))
+    expected = list(events_of(alone))
     monkeypatch.setattr(os, "fsync", failing_once)
-    events = list(ended(run))
+    events = list(events_of(run))
     assert refused
-    assert [type(e) for e in events if not isinstance(e, SaveFailed)] == [type(e) for e in wanted]
+    assert [type(e) for e in events if not isinstance(e, SaveFailed)] == [type(e) for e in expected]
     (unsaved,) = [event for event in events if isinstance(event, SaveFailed)]
     assert "Input/output error" in unsaved.reason
     for name in ("step-2", "step-0"):
         assert read_checkpoint(out / name) == read_checkpoint(tmp_path / "alone" / name)
-    left = [sorted(path.name for path in one.iterdir()) for one in (out, tmp_path / "alone")]
+    left = [sorted(path.name for path in folder.iterdir()) for folder in (out, tmp_path / "alone")]
     assert left[0] == left[1]
 
 
@@ -431,8 +434,8 @@ def test_a_run_without_its_checkpoints_is_not_restarted(files, tmp_path):
 def test_validation_pairs_are_not_trained_on(files):
     corpus = load_corpus(tiny_recipe("rnn", *files))
     assert corpus.validation
-    seen = {pair.source for pair in corpus.training}
-    assert not seen & {pair.source for pair in corpus.validation}
+    sources = {pair.source for pair in corpus.training}
+    assert not sources & {pair.source for pair in corpus.validation}
 
 
 def test_named_validation_files_are_used(files, tmp_path):
@@ -460,8 +463,8 @@ def test_a_run_resumes_when_its_data_files_moved(family, finished, files, tmp_pa
     recipe, out, _ = finished
     copy, moved = tmp_path / "run", [tmp_path / file.name for file in files]
     shutil.copytree(out / "step-10", copy / "step-10")
-    for file, place in zip(files, moved, strict=True):
-        shutil.copy(file, place)
+    for file, path in zip(files, moved, strict=True):
+        shutil.copy(file, path)
     list(
         train(
             tiny_recipe(family, *moved, **{"training.keep_checkpoints": 99}),
@@ -516,10 +519,10 @@ def test_a_missing_best_checkpoint_is_not_named(finished, tmp_path):
 def test_a_failed_start_releases_the_lock(finished, files, family, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(finished[1] / "step-10", copy / "step-10")
-    with pytest.raises(UserError) as kept:
+    with pytest.raises(UserError) as error:
         train(tiny_recipe(family, *files, **{"training.seed": 5}), copy, resume=True)
     train(finished[0], copy, resume=True, threads=1).lock.close()
-    assert kept
+    assert error
 
 
 def test_max_source_length_may_be_below_max_tokens(files, tmp_path):
@@ -551,16 +554,16 @@ def test_weights_of_another_shape_are_named(finished, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"data.mix": [{"source": "none.en", "target": "none.hi"}]}, "none.en: there is no such"),
         ({"data.valid_source": "none.en", "data.valid_target": "none.hi"}, "none.en: there is no"),
         ({"data.valid_source": "README.md"}, "README.md: has one side; give the target file too"),
     ],
 )
-def test_missing_files_are_refused_before_any_is_read(files, tmp_path, monkeypatch, more, said):
+def test_missing_files_are_refused_before_any_is_read(files, tmp_path, monkeypatch, more, message):
     monkeypatch.setattr("dhyan.data.corpus.read_files", lambda *args, **kw: pytest.fail("read"))
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         train(tiny_recipe("rnn", *files, **more), tmp_path / "run")
 
 
