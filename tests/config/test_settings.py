@@ -5,20 +5,23 @@ from typing import Literal
 
 import pytest
 
+from dhyan.config import MixedCorpus, Recipe
 from dhyan.config.settings import (
     REQUIRED,
     json_schema,
+    paths_in,
     problems_in,
     section_types,
     setting,
     settings_of,
     unused_in,
+    with_absolute_paths,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    path: str = setting(REQUIRED, "Path.")
+    path: str = setting(REQUIRED, "Path.", is_path=True)
     weight: float = setting(1.0, "Weight.", low=0.5, high=2.0)
 
 
@@ -31,6 +34,7 @@ class Section:
     top_k: int = setting(0, "Likeliest tokens.", low=0, only_with="sample")
     betas: tuple[float, ...] = setting((0.9, 0.98), "Betas.", low=0.0, high=1.0, lengths=(2,))
     tables: tuple[Table, ...] = setting((), "Tables.")
+    folder: str = setting("", "Folder.", is_path=True)
 
 
 def test_a_setting_has_its_name_type_and_help():
@@ -91,3 +95,37 @@ def test_json_schema_has_types_bounds_choices_and_defaults():
 
 def test_sections_are_found_with_their_paths():
     assert list(section_types(Section)) == [("", Section)]
+
+
+def test_paths_become_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    section = Section(folder="runs/a", tables=(Table(path="b"), Table(path="/c")))
+    assert list(paths_in(section)) == [
+        ("tables.path", "b"),
+        ("tables.path", "/c"),
+        ("folder", "runs/a"),
+    ]
+    absolute = with_absolute_paths(section)
+    assert [path for _, path in paths_in(absolute)] == [
+        str(tmp_path / "b"),
+        "/c",
+        str(tmp_path / "runs" / "a"),
+    ]
+    assert with_absolute_paths(Section()) == Section(), "an empty path stays empty"
+
+
+def test_every_file_of_a_recipe_is_a_path():
+    """Fields whose value is a file or folder, by their help, are declared as paths."""
+    keys = {
+        f"{section}.{name}"
+        for section, declared in section_types(Recipe)
+        for name, declaration in settings_of(declared).items()
+        if declaration.is_path
+    }
+    corpora = {f"data.{split}{side}" for split in ("", "valid_", "test_") for side in SIDES}
+    vectors = {f"{part}.pretrained_embedding" for part in ("encoder", "decoder")}
+    assert keys == {*corpora, *vectors, "data.prepared", "training.init_from"}
+    assert all(settings_of(MixedCorpus)[side].is_path for side in SIDES)
+
+
+SIDES = ("source", "target")

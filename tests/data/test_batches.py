@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import numpy as np
@@ -6,6 +7,7 @@ import torch
 
 from dhyan.data.batches import Batches, sorted_batches
 from dhyan.data.encode import encode_pairs
+from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
 from dhyan.data.store import Examples
 from dhyan.special_tokens import BOS, EOS
@@ -182,3 +184,15 @@ def test_validation_has_each_pair_once_from_short_to_long():
 def test_a_budget_of_zero_tokens_is_refused():
     with pytest.raises(ValueError, match="tokens_per_batch=0, window=8"):
         stream(3, tokens=0, window=8)
+
+
+@pytest.mark.parametrize("window", [2**16, 50])
+@pytest.mark.parametrize("weights", [None, (1.0, 2.0), (1.0, 1.5)])
+def test_the_batches_of_epochs_are_counted_exactly(window, weights):
+    examples = corpus(120)
+    mixture = Mixture((50, 70), weights) if weights else None
+    batches = stream(0, window=window, examples=replace(examples, mixture=mixture))
+    epochs, position, count = 3, 0, 0
+    while batches.epoch(position) < epochs:
+        position, count = batches.at(position)[1], count + 1
+    assert batches.count(epochs) == count
