@@ -73,6 +73,7 @@ COMMANDS = {
     "average": lambda bad, good: ("average", good, bad, "--out", "out"),
     "last": lambda bad, good: ("average", bad, "--last", 1, "--out", "out"),
     "recipe": lambda bad, good: ("train", bad, "--out", "out"),
+    "resume by folder": lambda bad, good: ("train", bad, "--resume"),
     "show": lambda bad, good: ("show", bad, "a"),
     "serve": lambda bad, good: ("serve", bad),
     "studio": lambda bad, good: ("studio", bad),
