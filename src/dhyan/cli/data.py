@@ -15,6 +15,10 @@ from dhyan.cli.options import (
     AllowLeakage,
     AsJson,
     Columns,
+    Dedupe,
+    Delimiter,
+    DropLeaks,
+    Header,
     InitFrom,
     InitVocabulary,
     Overrides,
@@ -23,12 +27,14 @@ from dhyan.cli.options import (
     Target,
     TestSource,
     TestTarget,
+    Unescape,
     ValidSource,
     ValidTarget,
     split_columns,
 )
 from dhyan.cli.progress import interruptible
 from dhyan.cli.recipe import override_recipe
+from dhyan.config import Data
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
@@ -57,7 +63,8 @@ def group() -> None:
 @interruptible()
 def check(
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="Source sentences, or a .tsv, .csv or .jsonl.")
+        Path,
+        typer.Argument(metavar="SOURCE", help="Source sentences, or a .tsv, .csv, .jsonl or .tmx."),
     ],
     target: Annotated[
         Path | None, typer.Argument(metavar="TARGET", help="Target sentences, line by line.")
@@ -65,28 +72,42 @@ def check(
     test_source: TestSource = "",
     test_target: TestTarget = "",
     columns: Columns = "",
+    header: Header = "",
+    delimiter: Delimiter = "",
+    unescape: Unescape = False,
+    dedupe: Dedupe = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a corpus: errors, lengths, duplicates, unknown words, leakage of a test set.
+    """Check a corpus: errors, lengths, duplicates, HTML entities, unknown words, test set leakage.
 
     The exit code is 2 if training would refuse the corpus.
 
     Example: dhyan data check train.en train.hi
     """
+    from dhyan.config.settings import parse_section
+    from dhyan.data.corpus_files import check_columns, training_files
     from dhyan.data.corpus_statistics import corpus_statistics
     from dhyan.data.pairs import ReadReport
-    from dhyan.data.read_pairs import read_pairs
     from dhyan.data.read_text import printable
-    from dhyan.text.languages import language_of
 
-    report, names = ReadReport(tolerant=True), split_columns(columns)
-    detector = _leakage_detector(test_source, test_target, names)
-    files = tuple(f"_.{name}" for name in names or ()) or (str(source), str(target or ""))
-    languages = language_of(files[0]), language_of(files[1])
-    pairs = read_pairs(source, target, columns=names, report=report)
+    settings = {
+        "source": str(source),
+        "target": str(target or ""),
+        "test_source": test_source,
+        "test_target": test_target,
+        "columns": list(split_columns(columns) or ()),
+        "header": header or "auto",
+        "delimiter": delimiter,
+        "unescape": unescape,
+        "dedupe": dedupe,
+    }
+    data, report = parse_section(Data, settings, "data"), ReadReport(tolerant=True)
+    check_columns(data)
+    detector = _leakage_detector(data)
+    pairs = training_files(data).read(report)
     if test_source:
         pairs = detector.scan_while_reading(pairs, printable(source))
-    statistics = corpus_statistics(pairs, report, languages=languages)
+    statistics = corpus_statistics(pairs, report, languages=_languages(data))
     if not statistics.pairs:
         raise UserError(report.errors[0])
     leakage = detector.report()
@@ -100,21 +121,28 @@ def check(
         raise typer.Exit(Exit.USER_ERROR)
 
 
-def _leakage_detector(
-    source: str, target: str, columns: tuple[str, str] | None
-) -> "LeakageDetector":
+def _languages(data: Data) -> tuple[str, str]:
+    """The languages of source and target, by the names of the columns or of the files."""
+    from dhyan.text.languages import language_code, language_named, language_of
+
+    if data.columns:
+        source, target = (language_code(name) or language_named(name) for name in data.columns)
+        return source, target
+    return language_of(data.source), language_of(data.target)
+
+
+def _leakage_detector(data: Data) -> "LeakageDetector":
     """A detector of the sentences of a test set, if one is named."""
+    from dhyan.data.corpus_files import test_files
     from dhyan.data.leakage import LeakageDetector
-    from dhyan.data.read_pairs import read_pairs
-    from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix, printable
+    from dhyan.data.pairs import ReadReport
+    from dhyan.data.read_text import printable
 
     detector = LeakageDetector()
-    if target and not source:
-        raise UserError(f"{target}: has no source side; add --test-source FILE")
-    if source:
-        names = columns if format_suffix(Path(source)) in TABLE_SUFFIXES else None
-        pairs = read_pairs(Path(source), Path(target) if target else None, columns=names)
-        detector.add_test(pairs, printable(Path(source)))
+    if data.test_target and not data.test_source:
+        raise UserError(f"{data.test_target}: has no source side; add --test-source FILE")
+    if files := test_files(data):
+        detector.add_test(files.read(ReadReport()), printable(Path(files.source)))
     return detector
 
 
@@ -132,6 +160,7 @@ def _report_lines(statistics: "CorpusStatistics") -> Iterator[str]:
         "copies (target = source)": statistics.copies,
         "unequal (over 3 times as long)": statistics.unequal,
         **{name: where for name, where in statistics.invisible.items() if where.count},
+        **({"HTML entities": statistics.entities} if statistics.entities.count else {}),
     }
     scripts = {"source": statistics.scripts.source, "target": statistics.scripts.target}
     for side, where in statistics.wrong_script.items():
@@ -143,6 +172,12 @@ def _report_lines(statistics: "CorpusStatistics") -> Iterator[str]:
     if statistics.pairs >= MIN_PAIRS_FOR_UNKNOWN_RATE:
         rates = f"{statistics.unknown_source:.1%} source, {statistics.unknown_target:.1%} target"
         yield f"unknown words: {rates} (of every tenth pair, not in the others)"
+    advice = {
+        "--unescape replaces the HTML entities": statistics.entities,
+        "--dedupe drops the duplicate pairs": statistics.duplicates,
+    }
+    if options := ", ".join(option for option, where in advice.items() if where.count):
+        yield f"options of dhyan train, data prepare and data check: {options}"
 
 
 def _leakage_lines(report: "LeakageReport") -> Iterator[str]:
@@ -155,7 +190,8 @@ def _leakage_lines(report: "LeakageReport") -> Iterator[str]:
         yield f"{side + 's':<18} {counts}  {report.occurrences(side)}".rstrip()
     if report.all:
         by_chance = ": short sentences, as expected by chance"
-        yield f"{report}{'' if report.significant else by_chance}"
+        remedy = "; dhyan train and data prepare leave them out with --drop-leaks"
+        yield f"{report}{remedy if report.significant else by_chance}"
 
 
 def _report_json(statistics: "CorpusStatistics", leakage: "LeakageReport | None") -> str:
@@ -176,6 +212,8 @@ def _report_json(statistics: "CorpusStatistics", leakage: "LeakageReport | None"
         "unequal": asdict(statistics.unequal),
         "ambiguous": statistics.ambiguous,
         "invisible_characters": _as_dicts(statistics.invisible),
+        "html_entities": asdict(statistics.entities),
+        "unescaped": asdict(report.unescaped),
         "wrong_script": _as_dicts(statistics.wrong_script),
         "swapped": statistics.scripts.swapped,
     }
@@ -211,7 +249,12 @@ def prepare(
     test_source: TestSource = "",
     test_target: TestTarget = "",
     allow_leakage: AllowLeakage = False,
+    drop_leaks: DropLeaks = False,
     columns: Columns = "",
+    header: Header = "",
+    delimiter: Delimiter = "",
+    unescape: Unescape = False,
+    dedupe: Dedupe = False,
     overrides: Overrides = None,
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
@@ -229,7 +272,12 @@ def prepare(
         "data.test_source": test_source,
         "data.test_target": test_target,
         "data.allow_leakage": allow_leakage,
+        "data.drop_leaks": drop_leaks,
         "data.columns": list(split_columns(columns) or ()),
+        "data.header": header,
+        "data.delimiter": delimiter,
+        "data.unescape": unescape,
+        "data.dedupe": dedupe,
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,
     }

@@ -109,6 +109,8 @@ def _in_data(data: Data) -> Iterator[Problem]:
             "data.max_words",
             f"{data.max_words} is below data.min_words = {data.min_words}; raise it",
         )
+    if data.drop_leaks and data.allow_leakage:
+        yield "data.drop_leaks", "data.allow_leakage keeps what it drops; set one of them to false"
     if data.task:
         yield from _unused_with_task(data)
 
@@ -120,7 +122,8 @@ def _unused_with_task(data: Data) -> Iterator[Problem]:
         others = " and ".join(f"data.{name}" for name in files)
         yield "data.task", f"{data.task!r} makes its own pairs, and {others} names others; drop one"
     bounds = () if data.task == "primer" else ("min_words", "max_words")
-    for name in (*bounds, "max_length_ratio", "valid_source", "test_source"):
+    files_only = ("valid_source", "test_source", "unescape", "dedupe", "drop_leaks", "delimiter")
+    for name in (*bounds, "max_length_ratio", *files_only):
         if getattr(data, name):
             yield f"data.{name}", f"data.task = {data.task!r} makes its own pairs; leave it out"
 

@@ -7,6 +7,8 @@ from dhyan.config.settings import REQUIRED, redeclare, setting
 
 Activation = Literal["relu", "gelu", "swiglu"]
 Cell = Literal["lstm", "gru", "rnn"]
+Delimiter = Literal["", "tab", "comma", "semicolon", "pipe"]
+Header = Literal["auto", "yes", "no"]
 Input = Literal["embedding", "one_hot"]
 Placeholder = Literal["url", "email", "number", "tag"]
 PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
@@ -50,6 +52,19 @@ class Data:
     allow_leakage: bool = setting(
         False, "Leakage: train although validation or test sentences are in the training text."
     )
+    drop_leaks: bool = setting(
+        False, "Leakage: drop training pairs that hold a sentence of the validation or test set."
+    )
+    header: Header = setting(
+        "auto", "Header: whether the first line of a table or of two text files names the columns."
+    )
+    delimiter: Delimiter = setting(
+        "", "Delimiter of a .tsv or .csv; else detected, by its suffix and first lines."
+    )
+    unescape: bool = setting(
+        False, "HTML entities such as `&amp;` are replaced by their characters on reading."
+    )
+    dedupe: bool = setting(False, "Duplicates: drop training pairs that repeat an earlier one.")
     task: Task = setting("", "Synthetic task that generates its own pairs; none for files.")
     pairs: int = setting(20_000, "Size of the synthetic task.", low=1, high=10**9, unit="pairs")
     core_share: float = setting(

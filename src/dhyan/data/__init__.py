@@ -1,6 +1,7 @@
 """The path of a sentence pair, from files to batches.
 
-read    `read_text`, `read_table`, `read_pairs`; or generated: `synthetic`, `primer/`
+read    `read_text`, `table_format`, `read_table`, `read_tmx`, `read_pairs`;
+        or generated: `synthetic`, `primer/`
 filter  `filters`
 check   `script_check`, `leakage`, `corpus_statistics`
 encode  `encode`

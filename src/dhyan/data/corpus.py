@@ -1,7 +1,7 @@
 """The corpus of a recipe: pairs read from files or generated, with a validation set held out."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from dhyan.config import Data, Recipe, Text
 from dhyan.data.corpus_files import (
     CorpusFiles,
+    ExcludePositions,
     ExcludeSources,
     check_columns,
     mixed_files,
@@ -20,7 +21,7 @@ from dhyan.data.corpus_files import (
 )
 from dhyan.data.encode import WeightedPairs, encode_corpus, train_tokenizers, vocabulary_pairs
 from dhyan.data.filters import distinct
-from dhyan.data.leakage import check_leakage
+from dhyan.data.leakage import find_leaks
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
 from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_pairs
@@ -142,10 +143,34 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
         _log_mixed(files, mixed.count, sum(1 for _ in parts[-1].pairs))
     names = [data.source, *(mixed_data.source for mixed_data in data.mix)]
     training = ((name, part.pairs) for name, part in zip(names, parts, strict=True))
-    check_leakage(data, main.validation, training)
+    leaks = find_leaks(data, main.validation, training)
+    if any(leaks):
+        fingerprints.append(_log_dropped(parts, leaks, names))
+        parts = [
+            replace(part, pairs=ExcludePositions(part.pairs, positions))
+            for part, positions in zip(parts, leaks, strict=True)
+        ]
     if not stream:
         parts = [replace(part, pairs=list(part.pairs)) for part in parts]
     return TextCorpus(tuple(parts), main.validation, " ".join(fingerprints), recipe.text)
+
+
+def _log_dropped(
+    parts: Sequence[WeightedPairs], leaks: Sequence[frozenset[int]], names: Sequence[str]
+) -> str:
+    """Log how many pairs `data.drop_leaks` drops; returns a fingerprint of them."""
+    report = ReadReport()
+    for part, positions, name in zip(parts, leaks, names, strict=True):
+        count = 0
+        for count, pair in enumerate(part.pairs, 1):
+            if count - 1 in positions:
+                report.keep(pair)
+        if positions:
+            text = f"{len(positions):,} of {count:,} training pairs"
+            logger.info(f"{name}: dropped {text} that hold validation or test sentences")
+        if len(positions) == count:
+            raise UserError(f"{name}: every pair holds a validation or test sentence; leave it out")
+    return f"without {report.fingerprint}"
 
 
 def with_languages(recipe: Recipe) -> Recipe:

@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dhyan.config import Data
+from dhyan.config.sections import Delimiter, Header
 from dhyan.data.filters import LengthFilter
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
@@ -24,6 +25,10 @@ class CorpusFiles:
     source: str
     target: str
     columns: tuple[str, ...] = ()
+    header: Header = "auto"
+    delimiter: Delimiter = ""
+    unescape: bool = False
+    dedupe: bool = False
     length_filter: LengthFilter = LengthFilter()
     weight: float = 1.0
 
@@ -34,6 +39,10 @@ class CorpusFiles:
             Path(self.source),
             Path(self.target) if self.target else None,
             columns=(self.columns[0], self.columns[1]) if has_columns else None,
+            header=self.header,
+            delimiter=self.delimiter,
+            unescape=self.unescape,
+            dedupe=self.dedupe,
             length_filter=self.length_filter,
             report=report,
         )
@@ -62,6 +71,17 @@ class ExcludeSources:
 
     def __iter__(self) -> Iterator[Pair]:
         return (pair for pair in self.pairs if pair.source not in self.excluded)
+
+
+@dataclass(frozen=True)
+class ExcludePositions:
+    """Pairs without those at the excluded positions, counted from 0."""
+
+    pairs: Iterable[Pair]
+    excluded: frozenset[int]
+
+    def __iter__(self) -> Iterator[Pair]:
+        return (pair for index, pair in enumerate(self.pairs) if index not in self.excluded)
 
 
 @dataclass(frozen=True)
@@ -109,30 +129,44 @@ def _escape_braces(text: str) -> str:
 
 def training_files(data: Data) -> CorpusFiles:
     """The main training corpus of a recipe."""
-    return CorpusFiles(data.source, data.target, data.columns, _length_filter(data))
+    return _for_training(_corpus_files(data, data.source, data.target), data)
 
 
 def mixed_files(data: Data) -> list[CorpusFiles]:
     """The other training corpora of a recipe (data.mix)."""
-    length_filter = _length_filter(data)
     return [
-        CorpusFiles(mixed.source, mixed.target, data.columns, length_filter, mixed.weight)
+        _for_training(
+            replace(_corpus_files(data, mixed.source, mixed.target), weight=mixed.weight), data
+        )
         for mixed in data.mix
     ]
 
 
 def validation_files(data: Data) -> CorpusFiles | None:
-    """The validation set of a recipe, of any length."""
-    if not data.valid_source:
-        return None
-    return CorpusFiles(data.valid_source, data.valid_target, data.columns)
+    """The validation set of a recipe, of any length, duplicates included."""
+    return _corpus_files(data, data.valid_source, data.valid_target) if data.valid_source else None
 
 
 def test_files(data: Data) -> CorpusFiles | None:
     """The test set of a recipe; it is only used to detect leakage."""
-    if not data.test_source:
-        return None
-    return CorpusFiles(data.test_source, data.test_target, data.columns)
+    return _corpus_files(data, data.test_source, data.test_target) if data.test_source else None
+
+
+def _corpus_files(data: Data, source: str, target: str) -> CorpusFiles:
+    return CorpusFiles(
+        source,
+        target,
+        columns=data.columns,
+        header=data.header,
+        delimiter=data.delimiter,
+        unescape=data.unescape,
+    )
+
+
+def _for_training(files: CorpusFiles, data: Data) -> CorpusFiles:
+    """The files with the filters that only training pairs pass through."""
+    length_filter = LengthFilter(data.min_words, data.max_words, data.max_length_ratio)
+    return replace(files, length_filter=length_filter, dedupe=data.dedupe)
 
 
 def read_first_pairs(data: Data) -> None:
@@ -147,14 +181,10 @@ def read_first_pairs(data: Data) -> None:
             next(files.read(ReadReport()))
 
 
-def _length_filter(data: Data) -> LengthFilter:
-    return LengthFilter(data.min_words, data.max_words, data.max_length_ratio)
-
-
 def check_columns(data: Data) -> None:
     """Refuse column names where no file is a table."""
     files = (data.source, data.valid_source, data.test_source, *(m.source for m in data.mix))
     if data.columns and not any(format_suffix(Path(file)) in TABLE_SUFFIXES for file in files):
         names = ",".join(data.columns)
-        reason = "none of the files is a .tsv, .csv or .jsonl"
+        reason = "none of the files is a .tsv, .csv, .jsonl or .tmx"
         raise UserError(f"data.columns: {names} are columns of a table, and {reason}; leave it out")

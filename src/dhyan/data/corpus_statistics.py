@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from jaxtyping import Bool, Integer, UInt64
 
-from dhyan.data.filters import INVISIBLE_CHARACTERS, invisible_classes, split_words
+from dhyan.data.filters import INVISIBLE_CHARACTERS, has_entity, invisible_classes, split_words
 from dhyan.data.pairs import Occurrences, Pair, ReadReport, Side
 from dhyan.data.script_check import ScriptCheck
 from dhyan.errors import UserError
@@ -49,6 +49,7 @@ class CorpusStatistics:
     duplicates: Occurrences  # of an earlier pair
     ambiguous: int  # sources with more than one target
     invisible: dict[str, Occurrences]  # lines with invisible characters, by class
+    entities: Occurrences  # sentences with HTML entities
     wrong_script: dict[Side, Occurrences]  # lines without a letter of their language's script
     scripts: ScriptCheck
 
@@ -100,13 +101,14 @@ def corpus_statistics(
         duplicates,
         ambiguous,
         suspicious.invisible,
+        suspicious.entities,
         suspicious.wrong_script,
         suspicious.scripts,
     )
 
 
 class _SuspiciousLines:
-    """Lines with invisible characters, or in the wrong script."""
+    """Lines with invisible characters, with HTML entities, or in the wrong script."""
 
     def __init__(self, report: ReadReport, scripts: ScriptCheck) -> None:
         self.invisible = {name: Occurrences() for name in INVISIBLE_CHARACTERS}
@@ -114,6 +116,7 @@ class _SuspiciousLines:
             "source": Occurrences(),
             "target": Occurrences(),
         }
+        self.entities = Occurrences()
         self.scripts, self._report = scripts, report
 
     def check(self, pair: Pair) -> None:
@@ -121,6 +124,8 @@ class _SuspiciousLines:
         for side, text in sides.items():
             for name in invisible_classes(text):
                 self.invisible[name].add(self._report.location(side, pair.line))
+            if has_entity(text):
+                self.entities.add(self._report.location(side, pair.line))
         for side in self.scripts.wrong_sides(pair):
             self.wrong_script[side].add(self._report.location(side, pair.line))
 

@@ -1,9 +1,11 @@
-"""Filters of sentence pairs: length in words and characters, repeats, invisible characters."""
+"""Filters of sentence pairs: length, duplicates, invisible characters, HTML entities."""
 
+import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TypeVar
 
 from dhyan.data.pairs import Side
@@ -82,6 +84,38 @@ def distinct(items: Iterable[Item], key: Callable[[Item], str], count: int) -> I
         if name not in keys:
             keys.add(name)
             yield item
+
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+
+def has_entity(text: str) -> bool:
+    """Whether a text has an HTML entity that `unescape_entities` replaces."""
+    return "&" in text and unescape_entities(text) != text
+
+
+def unescape_entities(text: str) -> str:
+    """The text with the characters of its HTML entities (`&amp;`, `&#39;`, `&quot;`), once.
+
+    Only entities that end in a semicolon and that HTML has are replaced, so a URL such as
+    `?a=1&copy=2` stays. A newline among them becomes a space.
+    """
+    return _ENTITY.sub(lambda entity: html.unescape(entity[0]).replace("\n", " "), text)
+
+
+class Deduplicator:
+    """Tells pairs that came before: equal in dhyan's normal form, compared by 64-bit hashes."""
+
+    def __init__(self) -> None:
+        self._hashes: set[bytes] = set()
+
+    def is_duplicate(self, source: str, target: str) -> bool:
+        """Whether the pair came before; it is remembered."""
+        text = f"{normalize(source)}\0{normalize(target)}"
+        digest = blake2b(text.encode(), digest_size=8).digest()
+        count = len(self._hashes)
+        self._hashes.add(digest)
+        return len(self._hashes) == count
 
 
 INVISIBLE_CHARACTERS = {

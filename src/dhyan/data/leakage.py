@@ -1,4 +1,4 @@
-"""Train/test leakage: test sentences that occur in the training text, exactly or nearly."""
+"""Leakage: validation or test sentences that occur in the training text, exactly or nearly."""
 
 import logging
 import re
@@ -28,6 +28,7 @@ CHANCE_SHARE = 0.1  # of a test that may do so
 
 MatchKind = Literal["exact", "folded", "near"]
 MatchSide = Literal["source", "target", "pair"]
+HeldOut = Literal["validation", "test"]
 MATCH_KINDS: dict[MatchKind, str] = {  # the strongest first
     "exact": "word for word",
     "folded": "but for case, spaces and punctuation",
@@ -37,7 +38,7 @@ _RANK = {kind: rank for rank, kind in enumerate(MATCH_KINDS)}
 _UNSPACED_SCRIPTS = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 )
-REMEDY = "take them out of one of the two, or go on all the same with --allow-leakage"
+REMEDY = "take them out of training with --drop-leaks, or train all the same with --allow-leakage"
 
 Ngram = tuple[str, ...]
 
@@ -52,9 +53,10 @@ class Match:
 
 @dataclass(frozen=True)
 class LeakageReport:
-    """The matches of a test in a training text, by the number of the test sentence."""
+    """The matches of a held-out set in a training text, by the number of its sentence."""
 
-    test_locations: tuple[str, ...]
+    held_out: HeldOut
+    locations: dict[int, str]
     short: frozenset[int]
     matches: dict[MatchSide, dict[int, Match]]
 
@@ -66,12 +68,12 @@ class LeakageReport:
         """How many sentences match on this side, and the first of them."""
         occurrences = Occurrences()
         for number, match in sorted(self.matches[side].items()):
-            occurrences.add(f"{self.test_locations[number]} = {match.location}")
+            occurrences.add(f"{self.locations[number]} = {match.location}")
         return occurrences
 
     @property
     def all(self) -> dict[int, Match]:
-        """Every test sentence that matches on either side, with its strongest match."""
+        """Every sentence that matches on either side, with its strongest match."""
         strongest: dict[int, Match] = {}
         for matches in self.matches.values():
             for number, match in matches.items():
@@ -80,10 +82,19 @@ class LeakageReport:
 
     @property
     def significant(self) -> bool:
-        """Whether scores on this test would mislead: more matches than chance explains."""
+        """Whether scores on this set would mislead: more matches than chance explains."""
         matches = self.all
-        long = matches.keys() - self.short
-        return bool(long) or len(matches) > CHANCE_SHARE * len(self.test_locations)
+        return bool(matches.keys() - self.short) or self._exceeds_chance(len(matches))
+
+    @property
+    def to_drop(self) -> set[int]:
+        """The sentences whose copies must not be trained on; not the short, if few match."""
+        matches = set(self.all)
+        short = matches & self.short
+        return matches if self._exceeds_chance(len(short)) else matches - short
+
+    def _exceeds_chance(self, count: int) -> bool:
+        return count > CHANCE_SHARE * len(self.locations)
 
     def __str__(self) -> str:
         matches = self.all
@@ -91,27 +102,29 @@ class LeakageReport:
         kinds = ", ".join(f"{n:,} {MATCH_KINDS[kind]}" for kind, n in counts.items() if n)
         number, first = next(iter(matches.items()))
         return (
-            f"{len(matches):,} of {len(self.test_locations):,} test sentences occur in the training "
-            f"text ({kinds}; first {self.test_locations[number]} = {first.location})"
+            f"{len(matches):,} of {len(self.locations):,} {self.held_out} sentences occur in the "
+            f"training text ({kinds}; first {self.locations[number]} = {first.location})"
         )
 
 
 class LeakageDetector:
-    """Searches training texts for the sentences of tests, in one pass over each text."""
+    """Searches training texts for held-out sentences, in one pass over each text."""
 
     def __init__(self) -> None:
-        self._test_locations: list[str] = []
+        self._locations: list[str] = []
+        self._numbers: dict[HeldOut, list[int]] = {}
         self._short: set[int] = set()
         self._indices = _SentenceIndex(), _SentenceIndex()
         self._matches: dict[MatchSide, dict[int, Match]] = {"source": {}, "target": {}, "pair": {}}
-        self._matched_pairs: set[tuple[str, str]] = set()
+        self._matched_pairs: dict[tuple[str, str], frozenset[int]] = {}
 
-    def add_test(self, pairs: Iterable[Pair], name: str) -> None:
+    def add_test(self, pairs: Iterable[Pair], name: str, held_out: HeldOut = "test") -> None:
         """Search for these sentences too; `name` is that of their file."""
         self._matched_pairs.clear()
         for pair in pairs:
-            number = len(self._test_locations)
-            self._test_locations.append(f"{name}:{pair.line}")
+            number = len(self._locations)
+            self._locations.append(f"{name}:{pair.line}")
+            self._numbers.setdefault(held_out, []).append(number)
             long = [
                 index.add(number, text)
                 for index, text in zip(self._indices, (pair.source, pair.target), strict=True)
@@ -119,66 +132,105 @@ class LeakageDetector:
             if not any(long):
                 self._short.add(number)
 
-    def scan(self, pairs: Iterable[Pair], name: str) -> None:
-        """Search a training text; `name` is that of its file."""
-        for _ in self.scan_while_reading(pairs, name):
-            pass
+    def scan(self, pairs: Iterable[Pair], name: str) -> dict[int, frozenset[int]]:
+        """Search a training text; `name` is that of its file.
+
+        Returns the positions of the pairs that hold a held-out sentence, with its numbers.
+        """
+        leaks: dict[int, frozenset[int]] = {}
+        for position, pair in enumerate(pairs):
+            if numbers := self._search(pair, name):
+                leaks[position] = numbers
+        return leaks
 
     def scan_while_reading(self, pairs: Iterable[Pair], name: str) -> Iterator[Pair]:
         """Search a training text, and pass its pairs on."""
-        source_index, target_index = self._indices
         for pair in pairs:
             yield pair
-            if (pair.source, pair.target) in self._matched_pairs:
-                continue  # a duplicate matches what the first one matched
-            source, target = source_index.matches(pair.source), target_index.matches(pair.target)
-            if not (source or target):
-                continue
-            if len(self._matched_pairs) < MAX_REMEMBERED_PAIRS:
-                self._matched_pairs.add((pair.source, pair.target))
-            location = f"{name}:{pair.line}"
-            both = {
-                number: max(source[number], target[number], key=_RANK.__getitem__)
-                for number in source & target.keys()
-            }
-            sides: dict[MatchSide, dict[int, MatchKind]] = {
-                "source": source,
-                "target": target,
-                "pair": both,
-            }
-            for side, kinds in sides.items():
-                for number, kind in kinds.items():
-                    _add_match(self._matches[side], number, Match(kind, location))
+            self._search(pair, name)
 
-    def report(self) -> LeakageReport:
-        """The matches so far."""
-        return LeakageReport(tuple(self._test_locations), frozenset(self._short), self._matches)
+    def _search(self, pair: Pair, name: str) -> frozenset[int]:
+        """The numbers of the held-out sentences that a training pair holds on either side."""
+        source_index, target_index = self._indices
+        if (pair.source, pair.target) in self._matched_pairs:
+            return self._matched_pairs[pair.source, pair.target]  # a duplicate matches the same
+        source, target = source_index.matches(pair.source), target_index.matches(pair.target)
+        numbers = frozenset((*source, *target))
+        if not numbers:
+            return numbers
+        if len(self._matched_pairs) < MAX_REMEMBERED_PAIRS:
+            self._matched_pairs[pair.source, pair.target] = numbers
+        location = f"{name}:{pair.line}"
+        both = {
+            number: max(source[number], target[number], key=_RANK.__getitem__)
+            for number in source & target.keys()
+        }
+        sides: dict[MatchSide, dict[int, MatchKind]] = {
+            "source": source,
+            "target": target,
+            "pair": both,
+        }
+        for side, kinds in sides.items():
+            for number, kind in kinds.items():
+                _add_match(self._matches[side], number, Match(kind, location))
+        return numbers
+
+    def report(self, held_out: HeldOut = "test") -> LeakageReport:
+        """The matches of a held-out set so far."""
+        numbers = self._numbers.get(held_out, [])
+        members = frozenset(numbers)
+        matches: dict[MatchSide, dict[int, Match]] = {
+            side: {number: match for number, match in kinds.items() if number in members}
+            for side, kinds in self._matches.items()
+        }
+        locations = {number: self._locations[number] for number in numbers}
+        return LeakageReport(held_out, locations, members & self._short, matches)
+
+    def reports(self) -> list[LeakageReport]:
+        """The reports of every held-out set."""
+        return [self.report(held_out) for held_out in self._numbers]
 
 
-def check_leakage(
+def find_leaks(
     data: Data, validation: Sequence[Pair], training: Iterable[tuple[str, Iterable[Pair]]]
-) -> None:
-    """Refuse to train on sentences of the validation or test set that the recipe names.
+) -> list[frozenset[int]]:
+    """The positions of the pairs to drop from each training text, with `data.drop_leaks`.
 
-    `training` holds the training texts by their names. Where leakage is allowed, it is logged.
+    `training` holds the training texts by their names. Without `data.drop_leaks`, sentences of the
+    validation or test set that the recipe names are an error, or logged if leakage is allowed.
     """
-    detector, has_test = LeakageDetector(), False
+    training = list(training)
+    detector = _held_out_detector(data, validation)
+    if detector is None:
+        return [frozenset() for _ in training]
+    leaks = [detector.scan(pairs, printable(Path(name))) for name, pairs in training]
+    reports = [report for report in detector.reports() if report.all]
+    significant = [report for report in reports if report.significant]
+    if significant and not (data.allow_leakage or data.drop_leaks):
+        raise UserError(f"{'; '.join(map(str, significant))}; {REMEDY}")
+    for report in reports:
+        action = "their training pairs are dropped" if data.drop_leaks else "allowed"
+        chance = "short sentences, as expected by chance"
+        logger.warning(f"{report}: {action if report.significant else chance}")
+    if not data.drop_leaks:
+        return [frozenset() for _ in training]
+    dropped = frozenset[int]().union(*(report.to_drop for report in reports))
+    return [
+        frozenset(position for position, numbers in text.items() if numbers & dropped)
+        for text in leaks
+    ]
+
+
+def _held_out_detector(data: Data, validation: Sequence[Pair]) -> LeakageDetector | None:
+    """A detector of the validation and test sets that a recipe names; None if it names none."""
+    if not (data.valid_source or data.test_source):
+        return None
+    detector = LeakageDetector()
     if data.valid_source:
-        detector.add_test(validation, printable(data.valid_source))
-        has_test = True
+        detector.add_test(validation, printable(data.valid_source), "validation")
     if files := test_files(data):
         detector.add_test(read_files(files, stream=False).pairs, printable(data.test_source))
-        has_test = True
-    if not has_test:
-        return
-    for name, pairs in training:
-        detector.scan(pairs, printable(Path(name)))
-    report = detector.report()
-    if report.significant and not data.allow_leakage:
-        raise UserError(f"{report}; {REMEDY}")
-    if report.all:
-        reason = "allowed" if report.significant else "short sentences, as expected by chance"
-        logger.warning(f"{report}: {reason}")
+    return detector
 
 
 @dataclass

@@ -47,6 +47,7 @@ class ReadReport:
     errors: list[str] = field(default_factory=list)
     error_count: int = 0
     notes: list[str] = field(default_factory=list)
+    unescaped: Occurrences = field(default_factory=Occurrences)  # sentences with HTML entities
     files: dict[Side, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
     _hash: Any = field(default_factory=sha256, repr=False)
 
@@ -84,11 +85,17 @@ class ReadReport:
             *self.errors,
             *([f"{more:,} more errors like these"] if more else []),
             f"kept {_count_pairs(self.kept_count)}",
+            *self._unescaped_lines(),
             *(
                 f"dropped {_count_pairs(where.count)}: {reason} ({where})"
                 for reason, where in self.dropped.items()
             ),
         ]
+
+    def _unescaped_lines(self) -> list[str]:
+        count = self.unescaped.count
+        sentences = f"{count:,} sentence{'' if count == 1 else 's'}"
+        return [f"unescaped HTML entities in {sentences} ({self.unescaped})"] if count else []
 
 
 def _count_pairs(count: int) -> str:

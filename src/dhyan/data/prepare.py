@@ -160,6 +160,7 @@ def _without_files(recipe: Recipe) -> Recipe:
     """The recipe without its files: their fingerprint identifies them, wherever they lie."""
     data = replace(recipe.data, source="", target="", valid_source="", valid_target="")
     data = replace(data, test_source="", test_target="", columns=(), mix=())
+    data = replace(data, header="auto", delimiter="")
     return replace(recipe, data=data)
 
 

@@ -27,10 +27,11 @@ MANIFEST_KEYS = {
     *("data", "text"),
 }
 REMEDY = "prepare it again into another folder with `dhyan data prepare`"
-# A recipe may leave out where the pairs are; it must say the same about how they are read.
+# A recipe may leave out where the pairs are and how files are read; what it says must be the same.
 OPTIONAL_SETTINGS = {
     *("source", "target", "columns", "valid_source", "valid_target", "mix"),
     *("source_language", "target_language", "test_source", "test_target"),
+    *("header", "delimiter", "unescape", "dedupe", "drop_leaks"),
 }
 IGNORED_SETTINGS = {"task", "pairs", "prepared", "bpe_dropout", "allow_leakage"}
 

@@ -10,9 +10,17 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from dhyan.data.filters import LengthFilter
-from dhyan.data.pairs import Pair, ReadReport
-from dhyan.data.read_table import Row, decode_or_report, read_jsonl, read_table
+from dhyan.config.sections import Delimiter, Header
+from dhyan.data.filters import Deduplicator, LengthFilter, unescape_entities
+from dhyan.data.pairs import Pair, ReadReport, Side
+from dhyan.data.read_table import (
+    Row,
+    ambiguous_header_note,
+    decode_or_report,
+    header_note,
+    read_jsonl,
+    read_table,
+)
 from dhyan.data.read_text import (
     TABLE_SUFFIXES,
     file_error,
@@ -20,6 +28,8 @@ from dhyan.data.read_text import (
     printable,
     read_raw_lines,
 )
+from dhyan.data.read_tmx import read_tmx
+from dhyan.data.table_format import header_columns
 
 NO_FILTER = LengthFilter()
 MAX_LENGTH = 2**16 - 1  # characters of a line that alignment counts
@@ -31,20 +41,34 @@ def read_pairs(
     target: Path | None = None,
     *,
     columns: tuple[str, str] | None = None,
+    header: Header = "auto",
+    delimiter: Delimiter = "",
+    unescape: bool = False,
+    dedupe: bool = False,
     length_filter: LengthFilter = NO_FILTER,
     report: ReadReport | None = None,
 ) -> Iterator[Pair]:
-    """The usable pairs of two text files, or of one .tsv, .csv or .jsonl; each may be compressed.
+    """The usable pairs of two text files, or of one .tsv, .csv, .jsonl or .tmx; also compressed.
 
-    `columns` names two columns of a header, or two keys. Pairs that the length filter rejects are
+    `columns` names two columns of a header, two keys, or two languages of a .tmx. `unescape`
+    replaces HTML entities; `dedupe` drops pairs that came before. What the length filter rejects is
     counted in the report; whatever would misalign or corrupt the others is a UserError.
     """
     report = ReadReport() if report is None else report
     report.files = {"source": printable(source), "target": printable(target or source)}
+    duplicates = Deduplicator() if dedupe else None
     usable = False
-    for line, source_text, target_text in _rows(source, target, columns, report):
+    for line, source_text, target_text in _rows(
+        source, target, columns, report, header=header, delimiter=delimiter
+    ):
+        if unescape:
+            source_text = _unescape(source_text, "source", line, report)
+            target_text = _unescape(target_text, "target", line, report)
         if rejection := length_filter.rejection(source_text, target_text):
             report.drop(*rejection, line)
+            continue
+        if duplicates and duplicates.is_duplicate(source_text, target_text):
+            report.drop("duplicate of an earlier pair", "source", line)
             continue
         usable = True
         pair = Pair(source_text, target_text, line)
@@ -56,8 +80,23 @@ def read_pairs(
         raise file_error(source, 0, reason)
 
 
+def _unescape(text: str, side: Side, line: int, report: ReadReport) -> str:
+    if "&" not in text:
+        return text
+    unescaped = unescape_entities(text)
+    if unescaped != text:
+        report.unescaped.add(report.location(side, line))
+    return unescaped
+
+
 def _rows(
-    source: Path, target: Path | None, columns: tuple[str, str] | None, report: ReadReport
+    source: Path,
+    target: Path | None,
+    columns: tuple[str, str] | None,
+    report: ReadReport,
+    *,
+    header: Header,
+    delimiter: Delimiter,
 ) -> Iterator[Row]:
     suffix = format_suffix(source)
     if target is None:
@@ -65,13 +104,28 @@ def _rows(
             remedy = "if it holds one object on each line, rename it to .jsonl"
             raise file_error(source, 0, f"is a .json; {remedy}")
         if suffix not in TABLE_SUFFIXES:
-            remedy = "give the target file too, or one .tsv, .csv or .jsonl"
+            remedy = "give the target file too, or one .tsv, .csv, .jsonl or .tmx"
             raise file_error(source, 0, f"has one side; {remedy}")
-        return (read_jsonl if suffix == ".jsonl" else read_table)(source, columns, report)
+        if suffix == ".jsonl":
+            return read_jsonl(source, columns, report)
+        if suffix == ".tmx":
+            return read_tmx(source, columns, report)
+        return read_table(source, columns, report, header=header, delimiter=delimiter)
     if columns or TABLE_SUFFIXES & {suffix, format_suffix(target)}:
-        remedy = "give one .tsv, .csv or .jsonl, or two text files and no columns"
+        remedy = "give one .tsv, .csv, .jsonl or .tmx, or two text files and no columns"
         raise file_error(target, 0, f"is a second file; {remedy}")
-    return _read_two_files(source, target, report)
+    return _skip_header(_read_two_files(source, target, report), header, report)
+
+
+def _skip_header(rows: Iterator[Row], header: Header, report: ReadReport) -> Iterator[Row]:
+    """The lines of two text files; a first line that names languages is noted, or left out."""
+    for line, source, target in rows:
+        if line == 1 and header == "yes":
+            report.notes.append(f"line 1 {header_note((source, target))}")
+            continue
+        if line == 1 and header == "auto" and header_columns((source, target)):
+            report.notes.append(f"line 1 {ambiguous_header_note((source, target))}")
+        yield line, source, target
 
 
 def _read_two_files(source: Path, target: Path, report: ReadReport) -> Iterator[Row]:

@@ -2,12 +2,14 @@
 
 import csv
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from dhyan.config.sections import Delimiter, Header
 from dhyan.data.pairs import Occurrences, ReadReport
 from dhyan.data.read_text import (
     MAX_LINE_BYTES,
@@ -18,62 +20,137 @@ from dhyan.data.read_text import (
     printable,
     read_raw_lines,
 )
+from dhyan.data.table_format import (
+    DELIMITERS,
+    TableFormat,
+    detect_format,
+    header_columns,
+    is_header,
+)
 from dhyan.errors import UserError
 
-_COLUMN_NAMES = re.compile(  # typical header names; they only cause a note, nothing is inferred
-    r"(source|target|src|tgt|trg|reference|translation|sentence|text|en|hi|bn|de|es|fr|mr|ne|sa|ta|ur"
-    r"|english|hindi|bengali|german|spanish|french|marathi|nepali|sanskrit|tamil|urdu)"
-    r"([ _-]?(text|sentences?|language|lang))?",
-    re.IGNORECASE,
-)
-
 DEFAULT_KEYS = ("source", "target")
+SAMPLE_ROWS = 100  # the first ones, which the first row is compared with
 
 Row = tuple[int, str, str]  # line number, source, target
 
 
-def read_table(path: Path, columns: tuple[str, str] | None, report: ReadReport) -> Iterator[Row]:
+def read_table(
+    path: Path,
+    columns: tuple[str, str] | None,
+    report: ReadReport,
+    *,
+    header: Header = "auto",
+    delimiter: Delimiter = "",
+) -> Iterator[Row]:
     """Source and target of each row of a .tsv or .csv."""
-    is_csv = format_suffix(path) == ".csv"
-    rows = _csv_rows(path, report) if is_csv else _tsv_rows(path, report)
-    width, indices, irregular = None, (0, 1), Occurrences()
-    if is_csv or columns:
-        line, header = next(rows, (1, []))
-        width, indices = len(header), _column_indices(path, line, columns, header)
-        report.notes.append(f"line {line} is the header: {printable(', '.join(header)[:300])}")
-    first_width = 0
-    for line, fields in rows:
-        if width is None and not first_width:
-            first_width = len(fields)
-            report.notes.extend(_first_row_notes(line, fields))
+    table = detect_format(path, delimiter)
+    report.notes.extend([table.note] if table.note else [])
+    records = _csv_rows(path, table, report) if table.quoted else _tsv_rows(path, report)
+    rows = (record for record in records if record[0] > table.skipped_lines)
+    first = list(islice(rows, SAMPLE_ROWS))
+    layout = _choose_columns(path, columns, header, first, report)
+    irregular = Occurrences()
+    for line, fields in chain(first[layout.header_rows :], rows):
         if fields in ([], [""]):
             report.drop("blank line", "source", line)
-        elif len(fields) == width or (width is None and len(fields) > 1):
-            if width is None and len(fields) != first_width:
+        elif len(fields) == layout.width or (layout.lenient and len(fields) > max(layout.columns)):
+            if len(fields) != layout.width:
                 irregular.add(report.location("source", line))
-            yield line, fields[indices[0]], fields[indices[1]]
+            yield line, fields[layout.columns[0]], fields[layout.columns[1]]
         else:
-            reason = f"the number of columns is {len(fields)}, not {width or 'at least 2'}"
-            separator = "comma, and quote commas in text" if is_csv else "tab"
-            report.add_error(file_error(path, line, f"{reason}; separate them by one {separator}"))
+            least = f"at least {max(layout.columns) + 1}" if layout.lenient else layout.width
+            reason = f"the number of columns is {len(fields)}, not {least}"
+            report.add_error(file_error(path, line, f"{reason}; {_separator_remedy(table)}"))
     if irregular.count:
         rows_count = f"{irregular.count:,} row{'' if irregular.count == 1 else 's'}"
         report.notes.append(
-            f"{rows_count} with another number of columns than {first_width} ({irregular})"
+            f"{rows_count} with another number of columns than {layout.width} ({irregular})"
         )
 
 
-def _first_row_notes(line: int, fields: list[str]) -> Iterator[str]:
-    """Notes about the first row of a table that is read without a header."""
-    names = [field.strip() for field in fields[:2]]
-    if all(_COLUMN_NAMES.fullmatch(name) for name in names) and len(set(names)) == 2:
-        remedy = f"if it is one, name its columns with --columns {','.join(names)}"
-        yield f"line {line} looks like a header and is taken as a pair: {remedy}"
-    if len(fields) > 2:
-        yield f"of {len(fields)} columns the first two are taken"
+def _separator_remedy(table: TableFormat) -> str:
+    name = next((name for name, text in DELIMITERS.items() if text == table.delimiter), "separator")
+    quotes = f", and quote texts that hold a {name}" if table.quoted else ""
+    return f"separate them by one {name}{quotes}, or name another one with --delimiter"
 
 
-def _column_indices(
+@dataclass(frozen=True)
+class _Layout:
+    """Which two columns hold the pairs, how many columns a row has, and the rows of the header.
+
+    A lenient layout takes rows of other widths that have both columns.
+    """
+
+    columns: tuple[int, int]
+    width: int
+    header_rows: int
+    lenient: bool
+
+
+def _choose_columns(
+    path: Path,
+    columns: tuple[str, str] | None,
+    header: Header,
+    first: Sequence[tuple[int, list[str]]],
+    report: ReadReport,
+) -> _Layout:
+    """The layout of a table by its first rows.
+
+    A .csv has a header, and so has a .tsv whose columns are named; in another .tsv the first row
+    is a header if both its cells are names of languages or roles. Numbers name columns by position.
+    """
+    line, fields = first[0] if first else (1, [""])
+    numbers = _column_numbers(path, line, columns, fields)
+    detected = is_header(fields, (row for _, row in first[1:]))
+    named = format_suffix(path) == ".csv" or (columns is not None and numbers is None)
+    if header == "no" and columns and numbers is None:
+        reason = f"--columns {printable(','.join(columns))} with --header no"
+        raise file_error(path, line, f"{reason}; without a header, give numbers such as 1,2")
+    if header == "no" or (header == "auto" and not named and detected != "yes"):
+        if detected == "unsure" and header == "auto":
+            report.notes.append(f"line {line} {ambiguous_header_note(fields)}")
+        width = next((len(row) for _, row in first if row not in ([], [""])), 0)
+        if width > 2 and not columns:
+            report.notes.append(f"of {width} columns the first two are taken")
+        return _Layout(numbers or (0, 1), width, 0, lenient=format_suffix(path) == ".tsv")
+    report.notes.append(f"line {line} {header_note(fields)}")
+    if columns is None and not named and len(sides := header_columns(fields)) == 2:
+        if len(fields) > 2:
+            names = " and ".join(fields[side].strip() for side in sides)
+            report.notes.append(f"of {len(fields)} columns {printable(names)} are taken")
+        return _Layout((sides[0], sides[1]), len(fields), 1, lenient=True)
+    return _Layout(
+        numbers or _named_columns(path, line, columns, fields), len(fields), 1, lenient=False
+    )
+
+
+def header_note(fields: Sequence[str]) -> str:
+    """What is said of a line that is taken as a header, and how to take it as a pair."""
+    return f"is the header: {printable(', '.join(fields)[:300])}; if it is a pair, add --header no"
+
+
+def ambiguous_header_note(fields: Sequence[str]) -> str:
+    """What is said of a line that may be a header, and how to take it as one."""
+    names = printable(", ".join(fields)[:300])
+    return f"looks like a header and is taken as a pair: {names}; if it is one, add --header yes"
+
+
+def _column_numbers(
+    path: Path, line: int, columns: tuple[str, str] | None, fields: list[str]
+) -> tuple[int, int] | None:
+    """The positions of columns that are named by their numbers, counted from 1."""
+    names = [name.strip() for name in fields]
+    if columns is None or not all(name.isdecimal() and name not in names for name in columns):
+        return None
+    source, target = (int(name) - 1 for name in columns)
+    if source == target or not (0 <= source < len(names) and 0 <= target < len(names)):
+        reason = f"--columns {','.join(columns)}, but there are {len(names)} columns"
+        raise file_error(path, line, f"{reason}; give two of their numbers")
+    return source, target
+
+
+def _named_columns(
     path: Path, line: int, columns: tuple[str, str] | None, header: list[str]
 ) -> tuple[int, int]:
     """The positions of the two columns in the header."""
@@ -100,7 +177,9 @@ def _tsv_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, list[str]]]
         yield number, text.split("\t")
 
 
-def _csv_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(
+    path: Path, table: TableFormat, report: ReadReport
+) -> Iterator[tuple[int, list[str]]]:
     """Records with the line each begins on; a newline inside quotes becomes a space."""
     record_lines: list[int] = []
 
@@ -111,7 +190,7 @@ def _csv_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, list[str]]]
             yield text.replace("\r", "\0") + "\n"
 
     csv.field_size_limit(MAX_LINE_BYTES)
-    reader = csv.reader(lines(), strict=True)
+    reader = csv.reader(lines(), delimiter=table.delimiter, strict=True)
     while True:
         record_lines.clear()
         try:

@@ -32,6 +32,7 @@ MAY_CHANGE = {  # when a run resumes; the data are compared by their fingerprint
     *(f"decoding.{f.name}" for f in fields(DecodingOptions) if f.name not in FIXED_DECODING),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
     *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leakage"),
+    *("data.header", "data.delimiter"),
 }
 TINY_VOCABULARY = 16
 

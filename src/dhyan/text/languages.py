@@ -1,4 +1,4 @@
-"""Languages: ISO 639 codes, and the Unicode script each is written in."""
+"""Languages: ISO 639 codes, names, and the Unicode script each is written in."""
 
 import re
 from dataclasses import dataclass
@@ -13,8 +13,53 @@ LANGUAGES = set(
     "sd si sk sl sq sr sv sw ta te tg th tk tl tr uk ur uz vi xh yo zh zu".split()
 )
 LONG_CODES = {
-    "ben": "bn", "deu": "de", "eng": "en", "fra": "fr", "hin": "hi", "jpn": "ja", "mar": "mr",
-    "rus": "ru", "spa": "es", "tam": "ta", "tel": "te", "urd": "ur", "vie": "vi", "zho": "zh",
+    "ara": "ar", "ben": "bn", "ces": "cs", "dan": "da", "deu": "de", "ell": "el", "eng": "en",
+    "fas": "fa", "fin": "fi", "fra": "fr", "guj": "gu", "heb": "he", "hin": "hi", "hun": "hu",
+    "ind": "id", "ita": "it", "jpn": "ja", "kan": "kn", "kor": "ko", "mal": "ml", "mar": "mr",
+    "nep": "ne", "nld": "nl", "nor": "no", "pan": "pa", "pol": "pl", "por": "pt", "ron": "ro",
+    "rus": "ru", "spa": "es", "swe": "sv", "tam": "ta", "tel": "te", "tha": "th", "tur": "tr",
+    "ukr": "uk", "urd": "ur", "vie": "vi", "zho": "zh",
+}  # fmt: skip
+LANGUAGE_NAMES = dict(  # in English, of every ISO 639-1 code
+    entry.split(" ", 1)
+    for entry in (
+        "aa Afar, ab Abkhazian, ae Avestan, af Afrikaans, ak Akan, am Amharic, an Aragonese, "
+        "ar Arabic, as Assamese, av Avaric, ay Aymara, az Azerbaijani, ba Bashkir, be Belarusian, "
+        "bg Bulgarian, bi Bislama, bm Bambara, bn Bengali, bo Tibetan, br Breton, bs Bosnian, "
+        "ca Catalan, ce Chechen, ch Chamorro, co Corsican, cr Cree, cs Czech, cu Church Slavonic, "
+        "cv Chuvash, cy Welsh, da Danish, de German, dv Divehi, dz Dzongkha, ee Ewe, el Greek, "
+        "en English, eo Esperanto, es Spanish, et Estonian, eu Basque, fa Persian, ff Fulah, "
+        "fi Finnish, fj Fijian, fo Faroese, fr French, fy Western Frisian, ga Irish, "
+        "gd Scottish Gaelic, gl Galician, gn Guarani, gu Gujarati, gv Manx, ha Hausa, he Hebrew, "
+        "hi Hindi, ho Hiri Motu, hr Croatian, ht Haitian Creole, hu Hungarian, hy Armenian, "
+        "hz Herero, ia Interlingua, id Indonesian, ie Interlingue, ig Igbo, ii Sichuan Yi, "
+        "ik Inupiaq, io Ido, is Icelandic, it Italian, iu Inuktitut, ja Japanese, jv Javanese, "
+        "ka Georgian, kg Kongo, ki Kikuyu, kj Kuanyama, kk Kazakh, kl Kalaallisut, km Khmer, "
+        "kn Kannada, ko Korean, kr Kanuri, ks Kashmiri, ku Kurdish, kv Komi, kw Cornish, ky Kyrgyz, "
+        "la Latin, lb Luxembourgish, lg Ganda, li Limburgish, ln Lingala, lo Lao, lt Lithuanian, "
+        "lu Luba-Katanga, lv Latvian, mg Malagasy, mh Marshallese, mi Maori, mk Macedonian, "
+        "ml Malayalam, mn Mongolian, mr Marathi, ms Malay, mt Maltese, my Burmese, na Nauru, "
+        "nb Norwegian Bokmål, nd North Ndebele, ne Nepali, ng Ndonga, nl Dutch, "
+        "nn Norwegian Nynorsk, no Norwegian, nr South Ndebele, nv Navajo, ny Chichewa, oc Occitan, "
+        "oj Ojibwa, om Oromo, or Odia, os Ossetian, pa Punjabi, pi Pali, pl Polish, ps Pashto, "
+        "pt Portuguese, qu Quechua, rm Romansh, rn Rundi, ro Romanian, ru Russian, rw Kinyarwanda, "
+        "sa Sanskrit, sc Sardinian, sd Sindhi, se Northern Sami, sg Sango, si Sinhala, sk Slovak, "
+        "sl Slovenian, sm Samoan, sn Shona, so Somali, sq Albanian, sr Serbian, ss Swati, "
+        "st Southern Sotho, su Sundanese, sv Swedish, sw Swahili, ta Tamil, te Telugu, tg Tajik, "
+        "th Thai, ti Tigrinya, tk Turkmen, tl Tagalog, tn Tswana, to Tongan, tr Turkish, ts Tsonga, "
+        "tt Tatar, tw Twi, ty Tahitian, ug Uyghur, uk Ukrainian, ur Urdu, uz Uzbek, ve Venda, "
+        "vi Vietnamese, vo Volapük, wa Walloon, wo Wolof, xh Xhosa, yi Yiddish, yo Yoruba, "
+        "za Zhuang, zh Chinese, zu Zulu"
+    ).split(", ")
+)
+OWN_NAMES = {  # what speakers call their language, of languages with much parallel text
+    "ar": "العربية", "bn": "বাংলা", "cs": "čeština", "da": "dansk", "de": "Deutsch", "el": "ελληνικά",
+    "es": "español", "fa": "فارسی", "fi": "suomi", "fr": "français", "gu": "ગુજરાતી", "he": "עברית",
+    "hi": "हिन्दी", "hu": "magyar", "id": "Bahasa Indonesia", "it": "italiano", "ja": "日本語",
+    "kn": "ಕನ್ನಡ", "ko": "한국어", "ml": "മലയാളം", "mr": "मराठी", "ne": "नेपाली", "nl": "Nederlands",
+    "no": "norsk", "pa": "ਪੰਜਾਬੀ", "pl": "polski", "pt": "português", "ro": "română",
+    "ru": "русский", "sv": "svenska", "ta": "தமிழ்", "te": "తెలుగు", "th": "ไทย", "tr": "Türkçe",
+    "uk": "українська", "ur": "اردو", "vi": "Tiếng Việt", "zh": "中文",
 }  # fmt: skip
 _LATIN = r"A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _CYRILLIC, _ARABIC = r"\u0400-\u052f", r"\u0600-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufeff"
@@ -48,6 +93,7 @@ _SCRIPTS = {  # the letters of each, and the languages that are written in it al
 }  # fmt: skip
 # Combining marks, which `re` does not count as letters.
 _COMBINING = r"\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_LANGUAGE_TAG = re.compile(r"([A-Za-z]{2,3})([-_][A-Za-z]{4})?([-_]([A-Za-z]{2}|\d{3}))?")
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_COMBINING}])")
 
 
@@ -68,6 +114,25 @@ def parse_language(text: str) -> str:
             f"language {text!r} is not known here: give a code such as 'hi', 'en' or 'de'"
         )
     return code
+
+
+def language_code(tag: str) -> str:
+    """The language of a tag such as `vi`, `EN`, `pt-BR` or `eng_Latn`, or nothing."""
+    match = _LANGUAGE_TAG.fullmatch(tag)
+    code = match[1].lower() if match else ""
+    return LONG_CODES.get(code, code if code in LANGUAGE_NAMES else "")
+
+
+def language_named(name: str) -> str:
+    """The code of a language by its English name or its own (`Vietnamese`, `tiếng việt`), or ""."""
+    return _CODES_BY_NAME.get(name.casefold(), "")
+
+
+_CODES_BY_NAME = {
+    **{name.casefold(): code for code, name in LANGUAGE_NAMES.items()},
+    **{name.casefold(): code for code, name in OWN_NAMES.items()},
+    "हिंदी": "hi",
+}
 
 
 @dataclass(frozen=True)
