@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 import typer
@@ -210,9 +211,11 @@ def recipe_of(*arguments, **settings):
 def test_training_refuses_leakage_unless_allowed(log, split, folder, tmp_path):
     assert len(load_corpus(recipe_of(folder, split, "clean")).training) > 380
     assert not [line for line in log.messages if "training text" in line]
+    name = {"valid": "validation", "test": "test"}[split]
     sentence = (
-        r"^4 of 40 test sentences occur in the training text \(4 word for word; first "
-        r".*leaky\.en:1 = .*train\.en:4\); take them out .* --allow-leakage$"
+        rf"^4 of 40 {name} sentences occur in the training text \(4 word for word; first "
+        r".*leaky\.en:1 = .*train\.en:4\); take them out of training with --drop-leaks, or train "
+        r"all the same with --allow-leakage$"
     )
     with pytest.raises(UserError, match=sentence):
         load_corpus(recipe_of(folder, split, "leaky"))
@@ -220,6 +223,68 @@ def test_training_refuses_leakage_unless_allowed(log, split, folder, tmp_path):
         prepare(recipe_of(folder, split, "leaky"), tmp_path / "out")
     load_corpus(recipe_of(folder, split, "leaky", **{"data.allow_leakage": True}))
     assert log.messages[-1].endswith(": allowed")
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_leaks_are_dropped_from_training(log, split, folder, tmp_path):
+    recipe = recipe_of(folder, split, "leaky", **{"data.drop_leaks": True})
+    with_leaks = recipe_of(folder, split, "leaky", **{"data.allow_leakage": True})
+    corpus, everything = load_corpus(recipe), load_corpus(with_leaks)
+    held_out = set((folder / "leaky.en").read_text(encoding="utf-8").splitlines())
+    assert {pair.source for pair in everything.training} & held_out
+    assert not {pair.source for pair in corpus.training} & held_out
+    dropped = len(everything.training) - len(corpus.training)
+    assert [line for line in log.messages if f"dropped {dropped} of " in line]
+    assert corpus.fingerprint != everything.fingerprint
+    assert prepare(recipe, tmp_path / "out").training == len(corpus.training)
+    assert load_corpus(replace(recipe, data=replace(recipe.data, prepared=str(tmp_path / "out"))))
+
+
+def test_near_copies_are_dropped_and_short_chance_matches_stay(tmp_path):
+    rng = random.Random(3)
+    train, valid = list(sentences(rng, 300, 8, 12)), list(sentences(rng, 40, 8, 12))
+    near = [another_word(pair.source, rng) for pair in valid[:2]]
+    rows = [*((pair.source, pair.target) for pair in train), *((text, "क") for text in near)]
+    files = {
+        "train": [*rows, ("Thank you.", "धन्यवाद।")],
+        "valid": [*((pair.source, pair.target) for pair in valid), ("thank you", "धन्यवाद")],
+    }
+    for name, pairs in files.items():
+        text = "".join(f"{source}\t{target}\n" for source, target in pairs)
+        (tmp_path / f"{name}.tsv").write_text(text, encoding="utf-8")
+    settings = {"data.valid_source": str(tmp_path / "valid.tsv"), "data.drop_leaks": True}
+    settings = tiny_settings("rnn", tmp_path / "train.tsv", "", **settings)
+    sources = [p.source for p in load_corpus(load_recipe("bahdanau2015-small", settings)).training]
+    assert len(sources) == 301
+    assert "Thank you." in sources
+    assert not set(near) & set(sources)
+
+
+def test_validation_and_test_leaks_are_named_apart(folder):
+    files = {
+        "data.test_source": str(folder / "clean.en"),
+        "data.test_target": str(folder / "clean.hi"),
+    }
+    mix = [{"source": str(folder / "clean.en"), "target": str(folder / "clean.hi")}]
+    with pytest.raises(UserError) as caught:
+        load_corpus(recipe_of(folder, "valid", "leaky", **files, **{"data.mix": mix}))
+    assert "40 of 40 validation sentences occur" in str(caught.value)
+    assert "; 40 of 40 test sentences occur" in str(caught.value)
+
+
+def test_dropping_and_allowing_leaks_contradict_each_other(folder):
+    both = {"data.drop_leaks": True, "data.allow_leakage": True}
+    with pytest.raises(UserError, match="data.drop_leaks: .* set one of them to false"):
+        load_corpus(recipe_of(folder, "valid", "leaky", **both))
+
+
+def test_a_corpus_of_nothing_but_leaks_is_refused(folder):
+    settings = {"data.drop_leaks": True, "data.source": str(folder / "leaky.en")}
+    settings["data.target"] = str(folder / "leaky.hi")
+    with pytest.raises(
+        UserError, match=r"leaky\.en: every pair holds a validation or test sentence"
+    ):
+        load_corpus(recipe_of(folder, "test", "leaky", **settings))
 
 
 def test_leakage_in_a_mixed_corpus_is_detected(folder):
@@ -285,6 +350,8 @@ def test_the_command_refuses_leakage_unless_allowed(folder, tmp_path):
     assert isinstance(refused.exception, UserError)
     assert "--allow-leakage" in str(refused.exception)
     assert not (tmp_path / "no").exists()
+    dropped = run(*words, "--out", tmp_path / "dropped", "--drop-leaks")
+    assert dropped.exit_code == 0, dropped.output
     allowed = run(*words, "--out", tmp_path / "yes", "--allow-leakage")
     assert allowed.exit_code == 0, allowed.output
 

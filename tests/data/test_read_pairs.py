@@ -284,6 +284,12 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path):
 
 
 SCRAPS = [
+    b";",
+    b"|",
+    b"&amp;",
+    b"en\tvi\n",
+    b"<tu><tuv xml:lang='en'><seg>a</seg></tuv>",
+    b"<tmx>",
     b"\n",
     b"\r",
     b"\t",
@@ -303,7 +309,9 @@ SCRAPS = [
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(
     content=st.lists(st.sampled_from(SCRAPS), max_size=40).map(b"".join),
-    name=st.sampled_from(["a.en", "a.tsv", "a.csv", "a.jsonl", "a.en.gz", "a.csv.xz", "a.en.zst"]),
+    name=st.sampled_from(
+        ["a.en", "a.tsv", "a.csv", "a.jsonl", "a.tmx", "a.en.gz", "a.csv.xz", "a.en.zst"]
+    ),
     tolerant=st.booleans(),
 )
 def test_random_bytes_only_raise_user_errors(tmp_path_factory, content, name, tolerant):
@@ -314,7 +322,7 @@ def test_random_bytes_only_raise_user_errors(tmp_path_factory, content, name, to
     report = ReadReport(tolerant=tolerant)
     pairs: list[Pair] = []
     with suppress(UserError):
-        pairs.extend(read_pairs(folder / name, target, report=report))
+        pairs.extend(read_pairs(folder / name, target, report=report, unescape=True, dedupe=True))
     assert report.kept_count == len(pairs)
     assert all(pair.source.strip() and pair.target.strip() for pair in pairs)
 
@@ -623,20 +631,20 @@ def notes_of(path, columns=None):
     return report.notes
 
 
-@pytest.mark.parametrize("names", ["source,target", "src,tgt", "en,hi", "English,Hindi_sentence"])
-def test_a_first_line_that_looks_like_a_header_is_noted(tmp_path, names):
-    (path,) = write(tmp_path, a_tsv=names.replace(",", "\t").encode() + b"\none\teins\n")
-    assert notes_of(path) == [
-        f"line 1 looks like a header and is taken as a pair: if it is one, name its columns with "
-        f"--columns {names}"
-    ]
-    (note,) = notes_of(path, columns=tuple(names.split(",")))
-    assert note.startswith("line 1 is the header: ")
-
-
 def test_a_first_line_of_words_is_not_noted(tmp_path):
     (path,) = write(tmp_path, a_tsv=b"one\teins\nsource\ttarget\n")
     assert notes_of(path) == []
+
+
+def test_a_line_that_is_not_utf8_in_a_utf8_file_is_to_be_repaired(tmp_path):
+    lines = ["naïve", "façade", "über"]
+    source_path, target_path = write(
+        tmp_path,
+        a_en=b"caf\xe9\n" + "".join(f"{line}\n" for line in lines).encode(),
+        a_hi=b"x\n" * 4,
+    )
+    pattern = "byte 4 .*0xe9.* is not UTF-8, but most of the file is; repair the line, or remove it"
+    assert_error(f"{source_path}:1", pattern, source_path, target_path)
 
 
 def test_rows_of_uneven_columns_are_counted(tmp_path):

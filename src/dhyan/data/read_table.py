@@ -30,7 +30,6 @@ from dhyan.data.table_format import (
 from dhyan.errors import UserError
 
 DEFAULT_KEYS = ("source", "target")
-SAMPLE_ROWS = 100  # the first ones, which the first row is compared with
 
 Row = tuple[int, str, str]  # line number, source, target
 
@@ -48,13 +47,13 @@ def read_table(
     report.notes.extend([table.note] if table.note else [])
     records = _csv_rows(path, table, report) if table.quoted else _tsv_rows(path, report)
     rows = (record for record in records if record[0] > table.skipped_lines)
-    first = list(islice(rows, SAMPLE_ROWS))
-    layout = _choose_columns(path, columns, header, first, report)
+    first = list(islice(rows, 1))
+    layout = _choose_columns(path, first, table.sample, columns, header=header, report=report)
     irregular = Occurrences()
     for line, fields in chain(first[layout.header_rows :], rows):
         if fields in ([], [""]):
             report.drop("blank line", "source", line)
-        elif len(fields) == layout.width or (layout.lenient and len(fields) > max(layout.columns)):
+        elif len(fields) > max(layout.columns) and (layout.lenient or len(fields) == layout.width):
             if len(fields) != layout.width:
                 irregular.add(report.location("source", line))
             yield line, fields[layout.columns[0]], fields[layout.columns[1]]
@@ -90,9 +89,11 @@ class _Layout:
 
 def _choose_columns(
     path: Path,
-    columns: tuple[str, str] | None,
-    header: Header,
     first: Sequence[tuple[int, list[str]]],
+    sample: Sequence[list[str]],
+    columns: tuple[str, str] | None,
+    *,
+    header: Header,
     report: ReadReport,
 ) -> _Layout:
     """The layout of a table by its first rows.
@@ -102,7 +103,7 @@ def _choose_columns(
     """
     line, fields = first[0] if first else (1, [""])
     numbers = _column_numbers(path, line, columns, fields)
-    detected = is_header(fields, (row for _, row in first[1:]))
+    detected = is_header(fields, sample[1:])
     named = format_suffix(path) == ".csv" or (columns is not None and numbers is None)
     if header == "no" and columns and numbers is None:
         reason = f"--columns {printable(','.join(columns))} with --header no"
@@ -110,7 +111,7 @@ def _choose_columns(
     if header == "no" or (header == "auto" and not named and detected != "yes"):
         if detected == "unsure" and header == "auto":
             report.notes.append(f"line {line} {ambiguous_header_note(fields)}")
-        width = next((len(row) for _, row in first if row not in ([], [""])), 0)
+        width = next((len(row) for row in sample if row not in ([], [""])), len(fields))
         if width > 2 and not columns:
             report.notes.append(f"of {width} columns the first two are taken")
         return _Layout(numbers or (0, 1), width, 0, lenient=format_suffix(path) == ".tsv")

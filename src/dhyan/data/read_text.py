@@ -103,7 +103,7 @@ def _other_format(first_line: bytes, start: bytes) -> str:
         if first_line.startswith(magic):
             return f"this looks like {description}"
     if name := utf16_byte_order(start):
-        return f"this looks like UTF-16 without a mark; convert it with `iconv -f {name} -t UTF-8`"
+        return f"this looks like UTF-16; convert it with `iconv -f {name} -t UTF-8`"
     return ""
 
 

@@ -27,10 +27,14 @@ _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # the first line of
 
 @dataclass(frozen=True)
 class TableFormat:
-    """The delimiter of a table, whether quotes enclose fields, and how many lines come first."""
+    """The delimiter of a table, whether quotes enclose fields, how many lines come before it.
+
+    `sample` holds its first rows; only a .tsv separated by tabs has no quotes.
+    """
 
     delimiter: str
     quoted: bool
+    sample: Sequence[list[str]]
     skipped_lines: int = 0
     note: str = ""
 
@@ -42,31 +46,35 @@ def detect_format(path: Path, delimiter: Delimiter = "") -> TableFormat:
     every row the same number of columns, and the other does.
     """
     usual: Delimiter = "comma" if format_suffix(path) == ".csv" else "tab"
-    if delimiter:
-        return _format(usual, delimiter)
     lines = list(_first_lines(path))
-    if lines and (separator := _SEPARATOR_LINE.fullmatch(lines[0].strip())):
-        return TableFormat(separator[1], quoted=True, skipped_lines=1)
+    if lines and not delimiter and (separator := _SEPARATOR_LINE.fullmatch(lines[0].strip())):
+        return TableFormat(separator[1], True, _records(lines[1:], separator[1]), skipped_lines=1)
+    chosen = delimiter or _detect_delimiter(path, lines, usual)
+    note = ""
+    if chosen not in (usual, delimiter):
+        suffix = format_suffix(path)
+        note = f"columns are separated by {chosen}, not by {usual} as usual in a {suffix}"
+        note += f"; if that is wrong, add --delimiter {usual}"
+    quoted = (usual, chosen) != ("tab", "tab")
+    text = DELIMITERS[chosen]
+    rows = _records(lines, text) if quoted else [line.split(text) for line in lines]
+    return TableFormat(text, quoted, rows, note=note)
+
+
+def _detect_delimiter(path: Path, lines: Sequence[str], usual: Delimiter) -> Delimiter:
+    """The delimiter that makes a table of the lines; the usual one if none does."""
     fitting = [name for name in DELIMITERS if _width(lines, name, usual) > 1]
     headed = [name for name in fitting if header_columns(_first_record(lines, name))]
-    if not fitting or (usual in fitting and headed in ([], [usual])):
-        return _format(usual, usual)
     chosen = headed or fitting
-    if len(chosen) > 1 and usual not in chosen:
-        names = " or ".join(chosen)
-        reason = f"its columns may be separated by {names}; name one with --delimiter {chosen[0]}"
-        raise file_error(path, 1, reason)
-    if usual in chosen:
-        return _format(usual, usual)
-    note = (
-        f"columns are separated by {chosen[0]}, not by {usual} as usual in a {format_suffix(path)}"
-    )
-    return _format(usual, chosen[0], f"{note}; if that is wrong, add --delimiter {usual}")
-
-
-def _format(usual: Delimiter, delimiter: Delimiter, note: str = "") -> TableFormat:
-    """Only a .tsv separated by tabs has no quotes around its fields."""
-    return TableFormat(DELIMITERS[delimiter], (usual, delimiter) != ("tab", "tab"), note=note)
+    if usual in chosen or not chosen:
+        return usual
+    if len(chosen) == 1 and (headed or usual not in fitting):
+        return chosen[0]
+    if usual in fitting:
+        return usual
+    names = " or ".join(chosen)
+    reason = f"its columns may be separated by {names}; name one with --delimiter {chosen[0]}"
+    raise file_error(path, 1, reason)
 
 
 def _first_lines(path: Path) -> Iterator[str]:
