@@ -2,8 +2,8 @@
 
 import pytest
 
-from dhyan.serving.languages import LANGUAGE_NAMES, detect, language_name
-from dhyan.text.languages import LANGUAGES
+from dhyan.serving.languages import detect, language_name
+from dhyan.text.languages import LANGUAGE_NAMES, LANGUAGES
 
 ENGLISH, GERMAN = {"the", "house", "is", "red"}, {"das", "haus", "ist", "rot", "is"}
 VOCABULARIES = {"en": [ENGLISH], "de": [GERMAN], "hi": [{"घर"}]}
