@@ -20,7 +20,7 @@ class MixedCorpus:
     """A further corpus of `data.mix`."""
 
     source: str = setting(
-        REQUIRED, "Source sentences, or a .tsv, .csv or .jsonl with both sides.", is_path=True
+        REQUIRED, "Source sentences, or a .tsv, .csv, .jsonl or .tmx with both sides.", is_path=True
     )
     target: str = setting("", "Target sentences, line by line; none for a table.", is_path=True)
     weight: float = setting(
@@ -33,7 +33,9 @@ class Data:
     """Pairs of sentences: two text files, one table, a prepared folder, or a synthetic task."""
 
     source: str = setting(
-        "", "Training set, source side; or a .tsv, .csv or .jsonl with both sides.", is_path=True
+        "",
+        "Training set, source side; or a .tsv, .csv, .jsonl or .tmx with both sides.",
+        is_path=True,
     )
     target: str = setting(
         "", "Training set, target side, line by line; none for a table.", is_path=True

@@ -29,6 +29,7 @@ CORPORA = ("source", "prepared", "task")  # keys of [data], each of which names 
 CORPUS_SETTINGS = (  # keys of [data] that describe that corpus and no other
     *("columns", "valid_source", "valid_target", "test_source", "test_target"),
     *("allow_leakage", "mix", "source_language", "target_language"),
+    *("drop_leaks", "header", "delimiter", "unescape", "dedupe"),
 )
 EXAMPLE = "'dhyan recipe NAME' prints a complete one"
 KEYS = list(
