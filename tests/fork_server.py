@@ -19,11 +19,14 @@ import sys
 import tempfile
 import traceback
 from contextlib import suppress
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CLIENT = Path(__file__).with_name("fork_server_client.py")
-PROGRAMS = ("dhyan.__main__", "dhyan.studio.parent_watchdog")  # importing these runs a command
+PROGRAMS = ("dhyan.__main__",)  # importing it runs a command
 
 
 def forked_python(*words):
@@ -138,6 +141,23 @@ def run_program(streams, words, folder, environment):
     os._exit(code)
 
 
+class ProgramText(InspectLoader):
+    """Loads a module from the text of `python -c`."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def get_source(self, fullname):
+        return self.text
+
+
+def run_as_main(loader, origin):
+    """Execute a program as the module `__main__`."""
+    main = sys.modules["__main__"] = module_from_spec(ModuleSpec("__main__", loader, origin=origin))
+    main.__file__ = origin
+    loader.exec_module(main)
+
+
 def exit_code_of(words):
     """Run a module, a text or a file as Python does; its exit code."""
     import runpy
@@ -152,12 +172,11 @@ def exit_code_of(words):
             case ["-c", program, *arguments]:
                 sys.argv = ["-c", *arguments]
                 sys.path.insert(0, "")
-                main = sys.modules["__main__"] = type(sys)("__main__")
-                exec(compile(program, "<string>", "exec"), main.__dict__)
+                run_as_main(ProgramText(program), "<string>")
             case [path, *arguments]:
                 sys.argv = [path, *arguments]
                 sys.path.insert(0, str(Path(path).parent.resolve()))
-                runpy.run_path(path, run_name="__main__")
+                run_as_main(SourceFileLoader("__main__", path), path)
     except SystemExit as leaving:
         if isinstance(leaving.code, str):
             print(leaving.code, file=sys.stderr)
