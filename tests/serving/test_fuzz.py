@@ -13,19 +13,23 @@ from tests.serving.running_server import ROOT, running_server
 from tests.tiny_models import environment
 
 SOAK = [pytest.mark.slow, pytest.mark.soak]
+ONE = {"fixed": {}}
+SEVERAL = {"en-hi": {"languages": ["en", "hi"]}, "hi-en": {"languages": ["hi", "en"]}}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("each", "least", "phases"),
+    ("each", "least", "phases", "models"),
     [
-        (5, 300, "coverage,fuzzing"),
-        pytest.param(3500, 10_000, "examples,coverage,fuzzing,stateful", marks=SOAK),
+        (5, 300, "coverage,fuzzing", ONE),
+        (5, 300, "examples,coverage,fuzzing", SEVERAL),
+        pytest.param(3500, 10_000, "examples,coverage,fuzzing,stateful", ONE, marks=SOAK),
     ],
+    ids=["one model", "several models", "long"],
 )
-def test_schemathesis_finds_no_failure(tmp_path, each, least, phases):
+def test_schemathesis_finds_no_failure(tmp_path, each, least, phases, models):
     """All its checks: no 5xx, nothing undocumented."""
-    with running_server(tmp_path) as running:
+    with running_server(tmp_path, models=models) as running:
         options = ("--checks", "all", "-n", str(each), "--seed", "1", "--phases", phases)
         result = subprocess.run(
             [sys.executable, "-m", "schemathesis.cli", "run", *options,

@@ -85,10 +85,19 @@ def test_every_metric_of_a_model_has_its_name(several):
     assert all('model="' in sample for sample in labelled)
 
 
-def test_the_schema_asks_for_a_choice(several):
-    schemas = json.loads(several.request("GET", "/openapi.json")[2])["components"]["schemas"]
+def test_the_schema_asks_for_a_choice(several, server):
+    document = several.request("GET", "/openapi.json")[2]
+    schemas = json.loads(document)["components"]["schemas"]
     for name in ("TranslateRequest", "StreamRequest"):
-        assert {"required": ["model"]} in schemas[name]["anyOf"]
+        without_choice = schemas[name]["not"]["anyOf"][-1]["properties"]
+        assert set(without_choice) == {"model", "source_language", "target_language"}
+    assert schemas["TranslateRequest"]["examples"][0]["model"] == "en-hi"
+    assert len(schemas["LibreTranslateRequest"]["not"]["anyOf"]) == 2  # en to en, hi to hi
+    assert not [name for name, schema in schemas.items() if "anyOf" in schema]
+    single = json.loads(server.request("GET", "/openapi.json")[2])["components"]["schemas"]
+    assert "not" not in single["StreamRequest"]
+    assert "not" not in single["LibreTranslateRequest"]
+    assert several.request("GET", "/openapi.json")[2] == document
 
 
 @pytest.mark.slow

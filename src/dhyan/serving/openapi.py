@@ -1,6 +1,7 @@
 """The OpenAPI document: FastAPI's, with the facts of this server and of its models."""
 
 import re
+from itertools import product
 from typing import Any
 
 from fastapi import FastAPI
@@ -9,6 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from dhyan.serving.libretranslate import AUTO
 from dhyan.serving.models import ServedModels
 
+CHOICE_FIELDS = ("model", "source_language", "target_language")
 VALIDATION_SCHEMAS = ("HTTPValidationError", "ValidationError")
 
 
@@ -36,8 +38,11 @@ def _add_models(schemas: dict[str, Any], models: ServedModels) -> None:
     for schema in requests:
         _restrict(schema, "model", list(models.schedulers))
         if len(cards) > 1:
-            by_pair = {"required": ["source_language", "target_language"]}
-            schema["anyOf"] = [{"required": ["model"]}, by_pair]
+            _exclude(schema, {"properties": {field: {"type": "null"} for field in CHOICE_FIELDS}})
+            first = next(iter(models.schedulers))
+            schema["properties"]["model"]["examples"] = [first]
+            examples = [{**example, "model": first} for example in schema.get("examples", ())]
+            schema.update({"examples": examples} if examples else {})
     if not all(cards):
         return
     sources = list(dict.fromkeys(card["source_language"] for card in cards))
@@ -47,6 +52,22 @@ def _add_models(schemas: dict[str, Any], models: ServedModels) -> None:
         _restrict(schema, "target_language", targets)
     _restrict(schemas["LibreTranslateRequest"], "source", [AUTO, *sources])
     _restrict(schemas["LibreTranslateRequest"], "target", targets)
+    pairs = {(card["source_language"], card["target_language"]) for card in cards}
+    for source, target in product(sources, targets):
+        if (source, target) not in pairs:
+            pair = {"source": {"const": source}, "target": {"const": target}}
+            excluded = {"properties": pair, "required": list(pair)}
+            _exclude(schemas["LibreTranslateRequest"], excluded)
+
+
+def _exclude(schema: dict[str, Any], excluded: dict[str, Any]) -> None:
+    """Exclude values beside those that are excluded already.
+
+    By `not`: of an `anyOf` beside properties generated clients would make a union without them.
+    """
+    before = schema.get("not", {"anyOf": []})
+    others = before["anyOf"] if set(before) == {"anyOf"} else [before]
+    schema["not"] = {"anyOf": [*others, excluded]}
 
 
 def _restrict(schema: dict[str, Any], field: str, values: list[str]) -> None:

@@ -2,7 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from dhyan.config import DecodingOptions
 from dhyan.config.settings import json_schema
@@ -54,11 +61,23 @@ TextOrTexts = Annotated[Text | Texts, Field(description="One text, or a list of 
 LanguageCode = Annotated[str, Field(max_length=64)]
 ApiKey = Annotated[str | None, Field(max_length=1024)]
 Term = Annotated[str, Field(max_length=MAX_TERM_CHARACTERS, pattern=r"\S")]
+_TERM_SCHEMA = {"type": "string", "maxLength": MAX_TERM_CHARACTERS, "pattern": r"\S"}
 GlossaryPairs = Annotated[
     list[Annotated[list[Term], Field(min_length=2, max_length=2)]],
     Field(max_length=MAX_GLOSSARY_TERMS),
 ]
-GlossaryObject = Annotated[dict[Term, Term], Field(max_length=MAX_GLOSSARY_TERMS)]
+GlossaryObject = Annotated[
+    dict[Term, Term],
+    Field(max_length=MAX_GLOSSARY_TERMS),
+    WithJsonSchema(  # pydantic's own would allow any value of a key without the pattern
+        {
+            "type": "object",
+            "propertyNames": _TERM_SCHEMA,
+            "additionalProperties": _TERM_SCHEMA,
+            "maxProperties": MAX_GLOSSARY_TERMS,
+        }
+    ),
+]
 TextFormat = Annotated[Literal["text"], BeforeValidator(_text_format)]
 
 _PARAGRAPHS_EXCLUDE: dict[str, Any] = {
