@@ -32,16 +32,19 @@ from dhyan.cli.translate_io import (
     format_translation,
     in_chunks,
     open_output,
+    open_table,
     prefix_line,
     read_glossary,
     read_input,
     read_prefixes,
+    read_rows,
     read_terms,
 )
 from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:
+    from dhyan.data.table_column import TableColumn
     from dhyan.decoding.language_check import LanguageCheck
     from dhyan.decoding.translator import Translation, Translator
 
@@ -54,6 +57,13 @@ def translate(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Sentences, one per line; else stdin.")
     ] = None,
+    columns: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Column or key of a .csv, .tsv or .jsonl to translate; adds a column translation.",
+        ),
+    ] = "",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -145,12 +155,14 @@ def translate(
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
+    table = open_table(file, columns, style)
     if prefixes:
-        _check_prefix_count(file, prefixes)
+        _check_prefix_count(file, table, prefixes)
     interactive = file is None and sys.stdin is not None and sys.stdin.isatty()
     job = TranslationJob(
         name=str(file or "stdin"),
         style=style,
+        table=table,
         paragraphs=paragraphs,
         glossary=read_glossary(glossary) if glossary else None,
         forbidden=read_terms(forbid) if forbid else (),
@@ -163,12 +175,15 @@ def translate(
             translator = load_model(model, device, threads, other_models or ())
             translator = replace(translator, fast=translator.fast and not plain)
             options = translator.options.changed(**changes)
-            for chunk in in_chunks(read_input(file), 1 if interactive else LINES_AT_A_TIME):
+            lines = read_rows(table) if table else read_input(file)
+            if table and (header := table.header()):
+                print(header, file=stream)
+            for chunk in in_chunks(lines, 1 if interactive else LINES_AT_A_TIME):
                 job.translate(translator, options, chunk, stream)
     except KeyboardInterrupt:
         sys.stdout.flush()
-        lines = f"{output} is not written" if output else f"{job.done:,} lines are written"
-        warn(f"stopped; {lines}")
+        state = f"{output} is not written" if output else f"{job.done:,} lines are written"
+        warn(f"stopped; {state}")
         raise typer.Exit(Exit.INTERRUPTED) from None
     job.warnings.log_totals()
     job.check_end()
@@ -183,10 +198,10 @@ def _progress(file: Path | None, *, interactive: bool) -> ProgressLines:
     )
 
 
-def _check_prefix_count(file: Path | None, prefixes: Path) -> None:
+def _check_prefix_count(file: Path | None, table: "TableColumn | None", prefixes: Path) -> None:
     """Raise UserError for prefixes that cannot be read, are too few or too many."""
     count = sum(1 for _ in read_prefixes(prefixes))
-    sentences = count_lines(file) if file else count
+    sentences = sum(1 for _ in table.rows()) if table else count_lines(file) if file else count
     if count != sentences:
         few = f"too few lines, {count:,} for {sentences:,}" if count < sentences else ""
         many = f"more lines than the {sentences:,} of {file}"
@@ -219,6 +234,7 @@ class TranslationJob:
 
     name: str
     style: OutputStyle
+    table: "TableColumn | None"
     paragraphs: bool
     glossary: Mapping[str, str] | None
     forbidden: Sequence[str]
@@ -241,7 +257,7 @@ class TranslationJob:
         self._check_language(translator, lines)
         first, results = self.done, self._results(translator, options, lines)
         for at, (line, result) in enumerate(zip(lines, results, strict=True)):
-            print(self._output(translator, line.text, result), file=stream)
+            print(self._output(translator, line, result), file=stream)
             self.done = first + at + 1
         stream.flush()
         self.progress.update(self.done)
@@ -269,34 +285,44 @@ class TranslationJob:
             raise UserError(f"{count} could not be translated and were left empty")
 
     def _output(
-        self, translator: "Translator", text: str, result: "Translation | UserError"
+        self, translator: "Translator", line: Line, result: "Translation | UserError"
     ) -> str:
         """A line of output; a line that was not translated is reported and left empty."""
         number = self.done + 1
+        place = f"{self.name}:{line.row.line if line.row else number}"
         if not isinstance(result, UserError):
             try:
-                line = format_translation(translator, number, text, result, self.style)
-                self.warnings.check(f"{self.name}:{number}", result)
-                return line
+                text = self._format(translator, number, line, result)
+                self.warnings.check(place, result)
+                return text
             except UserError as error:
                 if not self.done:
                     raise
                 result = error
-        place, reason = self._place_and_reason(result, number)
+        place, reason = self._place_and_reason(result, number, place)
         self.warnings.warn(place, reason, "are left empty")
         self.skipped += 1
-        return format_failure(number, text, str(result), self.style)
+        if self.table and line.row:
+            return self.table.with_value(line.row, "")
+        return format_failure(number, line.text, str(result), self.style)
 
-    def _place_and_reason(self, error: UserError, number: int) -> tuple[str, str]:
+    def _format(
+        self, translator: "Translator", number: int, line: Line, translation: "Translation"
+    ) -> str:
+        if self.table and line.row:
+            return self.table.with_value(line.row, translation.text)
+        return format_translation(translator, number, line.text, translation, self.style)
+
+    def _place_and_reason(self, error: UserError, number: int, place: str) -> tuple[str, str]:
         """Where the error of a line is, and its message with what may help."""
         from dhyan.decoding.translator import TooLong
 
         if isinstance(error, UnsupportedOption):
-            file = self.files.get(error.option)
-            line = prefix_line(file, number) if file and error.option == "prefixes" else number
-            return f"{file or self.name}:{line}", error.spelled(_option_name)
+            if (file := self.files.get(error.option)) and error.option == "prefixes":
+                place = f"{file}:{prefix_line(file, number)}"
+            return place, error.spelled(_option_name)
         hint = isinstance(error, TooLong) and not self.paragraphs
-        return f"{self.name}:{number}", f"{error}{', or try --paragraphs' if hint else ''}"
+        return place, f"{error}{', or try --paragraphs' if hint else ''}"
 
     def _results(
         self, translator: "Translator", options: DecodingOptions, lines: Sequence[Line]

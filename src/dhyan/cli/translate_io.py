@@ -16,10 +16,12 @@ from dhyan.errors import UserError
 from dhyan.text.compression import OPENERS
 
 if TYPE_CHECKING:
+    from dhyan.data.table_column import TableColumn, TableRow
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.word_alignment import WordAttention
 
 FIRST_WARNINGS = 3
+NEW_COLUMN = "translation"
 ESCAPED_HASH = re.compile(r"\\+#")
 _CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
@@ -27,10 +29,11 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
 
 @dataclass(frozen=True)
 class Line:
-    """A line of input, and the error if it is not valid text."""
+    """A line of input, and the error if it is not valid text; `row` is its row in a table."""
 
     text: str
     error: UserError | None = None
+    row: "TableRow | None" = None
 
 
 def read_input(file: Path | None) -> Iterator[Line]:
@@ -46,6 +49,32 @@ def read_input(file: Path | None) -> Iterator[Line]:
     for number, raw in enumerate(raws, start=1):
         text, problem = decode_leniently(raw, number)
         yield Line(text, UserError(problem) if problem else None)
+
+
+def open_table(file: Path | None, columns: str, style: "OutputStyle") -> "TableColumn | None":
+    """The column to translate of a table, checked to its end; None for plain text."""
+    from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
+    from dhyan.data.table_column import column_names, open_column
+
+    if not columns:
+        if file and format_suffix(file) in TABLE_SUFFIXES and file.exists():
+            names = ", ".join(column_names(file))[:300]
+            raise UserError(f"{file}: is a table; name the column to translate of {names}: --columns")
+        return None
+    if file is None:
+        raise UserError(f"--columns {columns}: is a column of a table; name its FILE")
+    if "," in columns and columns not in column_names(file):
+        raise UserError(f"--columns {columns}: one column is translated; name one")
+    style.check_table()
+    table = open_column(file, columns, NEW_COLUMN)
+    for _ in table.rows():
+        pass
+    return table
+
+
+def read_rows(table: "TableColumn") -> Iterator[Line]:
+    """The texts of a column as lines."""
+    return (Line(row.text, row=row) for row in table.rows())
 
 
 def check_output(output: Path | None, file: Path | None) -> None:
@@ -180,6 +209,15 @@ class OutputStyle:
             raise UserError("a paragraph has one translation; leave out --nbest or --paragraphs")
         if paragraphs and (self.align or self.words) and not self.as_json:
             raise UserError("--align and --words describe sentences; with --paragraphs, add --json")
+
+
+    def check_table(self) -> None:
+        """Raise an error for options that need more than one new column."""
+        options = {"--nbest": self.nbest > 1, "--align": self.align, "--words": self.words}
+        for option, chosen in {**options, "--json": self.as_json}.items():
+            if chosen:
+                reason = f"a table gets one new column, {NEW_COLUMN}"
+                raise UserError(f"{option}: {reason}; leave out {option} or --columns")
 
 
 def format_translation(
