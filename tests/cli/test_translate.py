@@ -530,3 +530,83 @@ def test_an_option_out_of_its_declared_bounds_is_refused(folder, option, value):
     assert done.exit_code == 2
     assert option in done.stderr
     assert not done.stdout
+
+
+TABLES = {
+    "csv": (
+        'id,text,note\n1,"three, hundred","a ""b""\nc"\n2,,x\n3,seven,é\n',
+        'id,text,note,translation\n1,"three, hundred","a ""b""\nc",{0}\n2,,x,\n3,seven,é,{2}\n',
+    ),
+    "tsv": (
+        'id\ttext\n1\tthree, hundred\n\n3\tseven\n',
+        'id\ttext\ttranslation\n1\tthree, hundred\t{0}\n\n3\tseven\t{2}\n',
+    ),
+    "jsonl": (
+        '{"text": "three, hundred", "score": 1.50}\n\n{"id": null, "text": "seven" }\n',
+        '{"text": "three, hundred", "score": 1.50, "translation": "{0}"}\n\n'
+        '{"id": null, "text": "seven", "translation": "{2}"}\n',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", TABLES)
+def test_a_column_of_a_table_is_translated(folder, tmp_path, suffix):
+    """A new column, the other columns as they were, and the same rows."""
+    translations, _ = run(folder, lines=["three, hundred", "", "seven"])
+    text, expected = TABLES[suffix]
+    for at, translation in enumerate(translations):
+        expected = expected.replace(f"{{{at}}}", translation)
+    file, output = tmp_path / f"table.{suffix}", tmp_path / f"out.{suffix}"
+    file.write_text(text, encoding="utf-8")
+    run(folder, file, "--columns", "text", "-o", output)
+    assert output.read_text(encoding="utf-8") == expected
+    done = invoke(folder, file, "--columns", "text")
+    assert done.stdout == expected
+
+
+def test_a_column_without_a_header_is_named_by_its_number(folder, tmp_path):
+    (tmp_path / "a.tsv").write_text("1\tthree hundred\n2\tseven\n")
+    expected, _ = run(folder, lines=["three hundred", "seven"])
+    out, _ = run(folder, tmp_path / "a.tsv", "--columns", 2)
+    assert out == [f"1\tthree hundred\t{expected[0]}", f"2\tseven\t{expected[1]}"]
+    (tmp_path / "a.csv").write_text("id;text\n2;seven\n3;one\n")
+    out, _ = run(folder, tmp_path / "a.csv", "--columns", 2)
+    assert out[:2] == ["id;text;translation", f"2;seven;{expected[1]}"]
+
+
+def test_a_row_that_fails_is_named_by_its_line(folder, tmp_path):
+    (tmp_path / "a.csv").write_text('id,text\n1,"one\n"\n2,' + "two " * 9 + "\n3,six\n")
+    arguments = (tmp_path / "a.csv", "--columns", "text", "-o", tmp_path / "out.csv")
+    _, errors, fault = failed(folder, *arguments, model="narrow")
+    assert "a.csv:4: 9 tokens" in errors
+    assert str(fault).startswith("1 of 3 lines")
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()[3].endswith("two ,")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "arguments", "message"),
+    [
+        ("a.csv", "id,text\n1,one\n", [], r"a\.csv: is a table; name the column .* of id, text"),
+        ("a.jsonl", '{"text": "one"}\n', [], "is a table; name the column to translate of text"),
+        ("a.csv", "id,text\n1,one\n", ["--columns", "txt"], r"a\.csv:1: .*did you mean text, or"),
+        ("a.csv", "id,text\n1,one\n", ["--columns", "3"], "--columns 3, but there are 2 columns"),
+        ("a.csv", "id,text\n1,one\n", ["--columns", "id,text"], "one column is translated"),
+        ("a.csv", "id,text\n1,one\n1\n", ["--columns", "text"], r"a\.csv:3: the number of columns"),
+        ("a.csv", 'id,text\n1,"one\n', ["--columns", "text"], r"a\.csv:2: broken quoting"),
+        ("a.csv", "text,translation\none,x\n", ["--columns", "text"], "has a column translation"),
+        ("a.jsonl", '{"text": 1}\n', ["--columns", "text"], r"a\.jsonl:1: text is 1, not a text"),
+        ("a.jsonl", '{"a": "b"}\n', ["--columns", "text"], r"a\.jsonl:1: no key is called text"),
+        ("a.en", "one\n", ["--columns", "text"], r"a\.en: is not a table; columns are those of"),
+        ("a.csv", "id,text\n1,one\n", ["--columns", "text", "--json"], "--json: a table gets one"),
+        ("a.csv", "id,text\n1,one\n", ["--columns", "text", "--nbest", "2"], "--nbest: a table"),
+    ],
+)  # fmt: skip
+def test_an_error_of_a_table_comes_before_the_model_is_loaded(
+    folder, tmp_path, name, text, arguments, message
+):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    refused(folder, message, tmp_path / name, *arguments, model="nowhere")
+
+
+def test_stdin_has_no_columns(folder):
+    refused(folder, "--columns text: is a column of a table; name its FILE", "--columns", "text")

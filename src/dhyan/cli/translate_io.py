@@ -59,7 +59,9 @@ def open_table(file: Path | None, columns: str, style: "OutputStyle") -> "TableC
     if not columns:
         if file and format_suffix(file) in TABLE_SUFFIXES and file.exists():
             names = ", ".join(column_names(file))[:300]
-            raise UserError(f"{file}: is a table; name the column to translate of {names}: --columns")
+            raise UserError(
+                f"{file}: is a table; name the column to translate of {names}: --columns"
+            )
         return None
     if file is None:
         raise UserError(f"--columns {columns}: is a column of a table; name its FILE")
@@ -209,7 +211,6 @@ class OutputStyle:
             raise UserError("a paragraph has one translation; leave out --nbest or --paragraphs")
         if paragraphs and (self.align or self.words) and not self.as_json:
             raise UserError("--align and --words describe sentences; with --paragraphs, add --json")
-
 
     def check_table(self) -> None:
         """Raise an error for options that need more than one new column."""

@@ -42,11 +42,10 @@ def read_table(
     header: Header = "auto",
     delimiter: Delimiter = "",
 ) -> Iterator[Row]:
-    """Source and target of each row of a .tsv or .csv."""
+    """Source and target of each row of a .tsv or .csv; a newline inside quotes becomes a space."""
     table = detect_format(path, delimiter)
     report.notes.extend([table.note] if table.note else [])
-    records = _csv_rows(path, table, report) if table.quoted else _tsv_rows(path, report)
-    rows = (record for record in records if record[0] > table.skipped_lines)
+    rows = table_records(path, table, report)
     first = list(islice(rows, 1))
     layout = _choose_columns(path, first, table.sample, columns, header=header, report=report)
     irregular = Occurrences()
@@ -56,7 +55,8 @@ def read_table(
         elif len(fields) > max(layout.columns) and (layout.lenient or len(fields) == layout.width):
             if len(fields) != layout.width:
                 irregular.add(report.location("source", line))
-            yield line, fields[layout.columns[0]], fields[layout.columns[1]]
+            source, target = (fields[column].replace("\n", " ") for column in layout.columns)
+            yield line, source, target
         else:
             least = f"at least {max(layout.columns) + 1}" if layout.lenient else layout.width
             reason = f"the number of columns is {len(fields)}, not {least}"
@@ -173,15 +173,23 @@ def _named_columns(
     return source, target
 
 
+def table_records(
+    path: Path, table: TableFormat, report: ReadReport
+) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each record as they are, with the line it begins on."""
+    records = _csv_records(path, table, report) if table.quoted else _tsv_rows(path, report)
+    return (record for record in records if record[0] > table.skipped_lines)
+
+
 def _tsv_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, list[str]]]:
     for number, text in read_table_lines(path, report):
         yield number, text.split("\t")
 
 
-def _csv_rows(
+def _csv_records(
     path: Path, table: TableFormat, report: ReadReport
 ) -> Iterator[tuple[int, list[str]]]:
-    """Records with the line each begins on; a newline inside quotes becomes a space."""
+    """Records with the line each begins on; a field in quotes may hold newlines."""
     record_lines: list[int] = []
 
     def lines() -> Iterator[str]:
@@ -203,7 +211,7 @@ def _csv_rows(
             reason = f"broken quoting ({error}); {remedy}"
             report.add_error(file_error(path, record_lines[0], reason))
         else:
-            yield record_lines[0], [text.replace("\n", " ").replace("\0", "\r") for text in fields]
+            yield record_lines[0], [text.replace("\0", "\r") for text in fields]
 
 
 def read_jsonl(path: Path, columns: tuple[str, str] | None, report: ReadReport) -> Iterator[Row]:
@@ -220,16 +228,17 @@ def read_jsonl(path: Path, columns: tuple[str, str] | None, report: ReadReport) 
             report.drop("blank line", "source", line)
             continue
         try:
-            record = _parse_object(path, line, text)
+            record = parse_object(path, line, text)
             keys = keys or _choose_keys(path, line, record)
-            source, target = (_text_value(path, line, record, key) for key in keys)
+            source, target = (text_value(path, line, record, key) for key in keys)
         except UserError as error:
             report.add_error(error)
         else:
             yield line, source, target
 
 
-def _parse_object(path: Path, line: int, text: str) -> dict[str, Any]:
+def parse_object(path: Path, line: int, text: str) -> dict[str, Any]:
+    """The object of a line of JSON, or an error that names the line."""
     try:
         record = json.loads(text)
     except json.JSONDecodeError as error:
@@ -257,7 +266,8 @@ def _choose_keys(path: Path, line: int, record: dict[str, Any]) -> tuple[str, st
     return keys[0], keys[1]
 
 
-def _text_value(path: Path, line: int, record: dict[str, Any], key: str) -> str:
+def text_value(path: Path, line: int, record: dict[str, Any], key: str) -> str:
+    """The text under a key of an object, with spaces for newlines; else an error."""
     if "." in key and key not in record:
         record = _flatten(record)
     if key not in record:
