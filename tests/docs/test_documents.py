@@ -25,7 +25,7 @@ def run(*arguments, cwd):
 
 
 def test_the_readmes_program_runs(tmp_path):
-    for _ in train(load_recipe("numbers", FEW), tmp_path / "demo" / "run", threads=1):
+    for _ in train(load_recipe("numbers", FEW), tmp_path / "runs" / "numbers", threads=1):
         pass
     [program] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     (tmp_path / "program.py").write_text(program)
