@@ -1,4 +1,4 @@
-"""Batches: padded token ids of one side, and of source with target."""
+"""Padded batches of token ids: `Tokens` of one language, `Batch` of source and target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

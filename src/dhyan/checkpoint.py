@@ -1,4 +1,4 @@
-"""Checkpoints of a run folder: written atomically, compared with their hashes when read."""
+"""Checkpoints: atomic writing, verification by SHA-256, best and last pointers, run lock."""
 
 import errno
 import io

@@ -1,4 +1,4 @@
-"""Attention as one function of query, keys and values."""
+"""`attend`: attention of query, keys and values as one function, returning context and weights."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Masks: all positions, causal, a single position, or a local window.
+"""Attention masks: causal, full, one position only, and the local windows of Luong et al. (2015).
 
 A position is real if it is no padding; every mask excludes padding.
 """

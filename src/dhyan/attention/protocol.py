@@ -1,4 +1,4 @@
-"""Attention as score × mask × heads: the protocols, and the memory that queries attend to.
+"""Protocols `Score`, `Mask` and `Attention`, and the `Memory` of projected keys and values.
 
 Letters of the shapes: B rows of a batch (sentences, or the hypotheses of a search), T queries,
 S positions of the memory, H heads, G groups of heads that share keys and values (H of them, or

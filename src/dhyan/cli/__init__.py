@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Torch is imported by the commands that need it."""
+"""Command-line entry point: the commands of `dhyan`; each imports torch only if it needs it."""
 
 import io
 import os

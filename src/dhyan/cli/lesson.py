@@ -1,4 +1,4 @@
-"""`dhyan lesson`: one idea of attention, with its numbers and a figure."""
+"""`dhyan lesson`: print a lesson on attention, with every intermediate value and a figure."""
 
 from inspect import signature
 from pathlib import Path

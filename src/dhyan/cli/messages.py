@@ -1,4 +1,4 @@
-"""Exit codes, and messages on stderr: the log, warnings, progress in lines per second."""
+"""Exit codes and messages on stderr: logging set-up, warnings, progress lines."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""Options of the commands: those made from declared settings, and those that commands share."""
+"""Shared command-line options, made from the declared settings."""
 
 from collections.abc import Sequence
 from math import inf

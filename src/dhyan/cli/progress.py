@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar in a terminal, plain lines elsewhere; and what signals do."""
+"""Training progress on stderr: progress bar or plain lines; handling of SIGINT and SIGTERM."""
 
 import logging
 import signal

@@ -1,4 +1,4 @@
-"""`dhyan recipe`: print a recipe; and how every command finds and overrides one."""
+"""`dhyan recipe` prints a recipe; `override_recipe` loads one for a command, with `--set`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

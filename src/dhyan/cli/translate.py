@@ -1,4 +1,4 @@
-"""`dhyan translate`: as many lines out as come in."""
+"""`dhyan translate`: translate a file or stdin, one output line per input line."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence

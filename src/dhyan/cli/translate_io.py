@@ -1,4 +1,4 @@
-"""Lines that `dhyan translate` reads and writes: sentences, terms; translations, warnings."""
+"""Input and output of `dhyan translate`: sentences, glossaries, prefixes; translations and JSON."""
 
 import json
 import os

@@ -1,1 +1,1 @@
-"""Mechanisms side by side: the same pairs, words, parameters and training, and one report."""
+"""Compare models: several recipes trained on the same data under one budget, and a report."""

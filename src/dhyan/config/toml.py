@@ -1,4 +1,4 @@
-"""Recipes as TOML: found by name, read strictly, overridden by `--set`, written."""
+"""Recipe files in TOML: find by name, parse strictly, apply overrides, write."""
 
 import logging
 import os

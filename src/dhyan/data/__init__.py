@@ -1,4 +1,4 @@
-"""The path of a sentence pair, from files to batches.
+"""Data pipeline: read, filter, check, encode, store, mix and batch sentence pairs.
 
 read    `read_text`, `table_format`, `read_table`, `read_tmx`, `read_pairs`;
         or generated: `synthetic`, `primer/`

@@ -1,4 +1,4 @@
-"""Batches of examples of similar length, as a pure function of a position."""
+"""Batches bucketed by length; each is computed from its position in the epoch, for exact resume."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Encoding: sentence pairs to vocabularies, and to token ids."""
+"""Train the tokenizers on sentence pairs, and encode the pairs as token ids."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence

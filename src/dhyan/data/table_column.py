@@ -1,4 +1,4 @@
-"""One column of a table, with all its rows as they are, to add another column to them."""
+"""Read one text column of a table, and write the table back with a column added."""
 
 import csv
 import json

@@ -1,1 +1,1 @@
-"""Finding the words: search over any model, and a translator from text to text."""
+"""Decoding: search over any model, and the translator from text to text."""

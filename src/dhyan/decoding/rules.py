@@ -1,4 +1,4 @@
-"""Rules of search: functions that change the scores of the next token."""
+"""Search rules: functions that change the next-token scores (no-repeat n-gram, prefix, limits)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""Sampling the next token, with a random stream of its own for every sentence."""
+"""Sampling with temperature, top-k and top-p, with one random generator per sentence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

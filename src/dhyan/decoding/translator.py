@@ -1,4 +1,4 @@
-"""The translator: prepare requests, search, render; and the search that options ask for."""
+"""`Translator`: from text to text; prepares requests, chooses the search, renders the output."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""What translations are worth: sacreBLEU's scores, how sure they are, and where they fall."""
+"""Evaluation: sacreBLEU's metrics, confidence intervals, significance tests, slices."""

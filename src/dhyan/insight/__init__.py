@@ -1,1 +1,1 @@
-"""Seeing what a model attends to: explanations, figures, and heat maps for the terminal."""
+"""Attention maps and figures: explanations, heat maps, charts, lesson pages."""

@@ -1,4 +1,4 @@
-"""Blocks of a lesson's page: paragraphs, tables, line charts, bar charts and scatter plots."""
+"""Blocks of a lesson page: paragraphs, tables, heat maps, line and bar charts, scatter plots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

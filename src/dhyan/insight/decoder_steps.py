@@ -1,4 +1,4 @@
-"""Every attention step of a recurrent decoder with all its operands, to be recomputed."""
+"""All operands of each attention step of a recurrent decoder, for display and recomputation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One attention head of a trained Transformer with every operand, so that it can be recomputed."""
+"""All operands of one attention head of a Transformer, for display and recomputation."""
 
 from dataclasses import dataclass
 

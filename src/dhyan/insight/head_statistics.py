@@ -1,4 +1,4 @@
-"""Statistics of attention heads: entropy, distance, share of the previous word and of a target."""
+"""Attention head statistics: entropy, mean distance, weight on the previous word."""
 
 from collections.abc import Sequence
 

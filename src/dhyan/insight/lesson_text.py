@@ -1,4 +1,4 @@
-"""Lessons as plain text for a terminal: numbers first, every name last on its line.
+"""Plain-text rendering of lesson pages for the terminal.
 
 Terminals disagree on how wide Hindi is, so nothing stands to the right of a word but words.
 """

@@ -1,4 +1,4 @@
-"""The canvas of a lesson figure: its fonts and colours, sized blocks and legends."""
+"""Page layout of lesson figures: canvas, fonts, colours, block sizes and legends."""
 
 import io
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Matrices and vectors that a user enters, checked before anything is computed."""
+"""Parse and check matrices and vectors that a user enters."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Linear probes: what can be read off the states of an encoder, layer by layer."""
+"""Linear probes on encoder states, layer by layer."""
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""The choice between a definition in PyTorch and the fused kernel that equals it."""
+"""Kernel backend: decide per call between the PyTorch reference and the Triton kernel."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The definitions of every operation in plain PyTorch, written to be read."""
+"""Reference definitions of every operation in plain PyTorch."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

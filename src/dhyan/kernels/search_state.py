@@ -1,4 +1,4 @@
-"""The state of a search as tensors that never move: what a captured step reads and writes."""
+"""Greedy and beam search state in preallocated tensors, for CUDA graphs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The frame of a lesson: a function with checked arguments, its result, and the page that shows it.
+"""The `@lesson` decorator with argument checks, and `LessonResult` with its page.
 
 A lesson is a function marked by `@lesson`. It returns a `LessonResult`: a dataclass of its numbers
 whose `blocks` make the page.

@@ -1,4 +1,4 @@
-"""A recipe becomes data, model and trainer; a folder becomes a translator."""
+"""From recipes to training runs, and from model folders to translators."""
 
 from dhyan.run.load import load as load
 from dhyan.run.load import load_ensemble as load_ensemble

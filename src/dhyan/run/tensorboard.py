@@ -1,4 +1,4 @@
-"""TensorBoard: the scalars of a run."""
+"""TensorBoard logging: writes the scalars of a training run as it proceeds."""
 
 from importlib.util import find_spec
 from pathlib import Path

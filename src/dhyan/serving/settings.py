@@ -1,4 +1,4 @@
-"""Limits and intervals of the translation server."""
+"""Settings of the translation server: capacities, deadlines, timeouts and limits."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Batches sent to the worker, and the pacing of their responses."""
+"""Batches sent to the worker process: cancellation, answers, and responses spread over time."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""JSON of the API: the request models that routes share, with their limits, and packed tensors."""
+"""Request schemas and tensor serialisation of the studio's JSON API."""
 
 import base64
 from dataclasses import fields, is_dataclass

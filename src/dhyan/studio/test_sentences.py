@@ -1,4 +1,4 @@
-"""Test sentences for the length view: which of the primer's sentences suit the models."""
+"""Selects the test sentences of the length view from the generated corpus."""
 
 from collections.abc import Iterator
 from functools import lru_cache

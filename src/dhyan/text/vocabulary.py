@@ -1,4 +1,4 @@
-"""Pre-tokenization, and what every vocabulary shares: special tokens, bytes, characters by count."""
+"""Pre-tokenization, and vocabulary parts shared by all tokenizers: special tokens, bytes."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The update as CUDA graphs: no Python runs between its kernels."""
+"""Training steps captured as CUDA graphs and replayed."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Divergence: weights that are not finite and must not be saved, and the error that ends a run."""
+"""Divergence detection: non-finite weights are never saved; a diverged run ends with an error."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Early stopping: whether a validation was the best so far, and when to stop for lack of one."""
+"""Early stopping with patience: track the best validation score, decide when to stop."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Load batches onto the device, when they are needed or prefetched by a thread."""
+"""Batch loaders: copy batches to the device directly, or prefetch them in a thread."""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor

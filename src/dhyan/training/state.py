@@ -1,4 +1,4 @@
-"""The training state, a value the loop replaces at every step, and the settings of the loop."""
+"""Training state (step, position in the data, best score) and the trainer's settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

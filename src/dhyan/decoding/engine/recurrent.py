@@ -1,4 +1,4 @@
-"""Recurrent decoders in slots: states of fixed size, and the source shared by a sentence's rows."""
+"""Recurrent decoders in the engine: fixed-size state slots, source memory shared by a beam."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The residual stream of a Transformer: by large matrix products, or by few fused launches."""
+"""Transformer decoder layers in the engine, by large matrix products or fused launches."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

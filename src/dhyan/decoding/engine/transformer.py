@@ -1,4 +1,4 @@
-"""Transformers in slots: a key-value cache of fixed size, and the source shared by its rows."""
+"""Transformer decoders in the engine: fixed-size key-value cache, source shared by a beam."""
 
 from dataclasses import replace
 from typing import cast

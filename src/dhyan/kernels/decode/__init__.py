@@ -1,1 +1,1 @@
-"""One decoding step in place: each operation's definition, and the choice of the kernel for it."""
+"""Operations of one decoding step, in place: reference code, and the dispatch to kernels."""

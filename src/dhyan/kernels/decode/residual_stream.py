@@ -1,4 +1,4 @@
-"""Operations on the residual stream of a decoding Transformer: definitions, and the kernels' choice.
+"""Linear, norm and residual operations of a decoding Transformer: reference and dispatch.
 
 A row is one hypothesis of a sentence; the rows of a sentence are adjacent.
 """

@@ -1,4 +1,4 @@
-"""Attention from query, keys and values to context: additive and dot-product."""
+"""Attention operations for models: additive and dot-product, by reference code or Triton kernel."""
 
 import torch
 from jaxtyping import Bool, Float

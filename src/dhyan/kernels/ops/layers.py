@@ -1,4 +1,4 @@
-"""Layers of the Transformer: norms, residual sums, linear maps, feed-forward, embedding, loss."""
+"""Transformer layer operations for models: norm, residual, linear, feed-forward, embedding, loss."""
 
 from collections.abc import Callable, Sequence
 

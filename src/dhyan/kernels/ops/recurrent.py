@@ -1,4 +1,4 @@
-"""Recurrent layers, and the loops of the decoders with attention over them."""
+"""Recurrent operations for models: RNN layers and attention decoders, by reference or kernel."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable

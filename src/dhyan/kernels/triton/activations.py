@@ -1,4 +1,4 @@
-"""tanh and sigmoid for kernels, by the GPU's own instruction or to single precision."""
+"""tanh and sigmoid for Triton kernels: the fast hardware approximation, or exact to fp32."""
 
 from typing import no_type_check
 

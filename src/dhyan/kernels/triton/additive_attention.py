@@ -1,4 +1,4 @@
-"""Additive attention (Bahdanau, Cho and Bengio, 2015) that never holds tanh(q + k) of all pairs.
+"""Fused additive attention (Bahdanau et al., 2015): tanh(q + k) is never stored for all pairs.
 
 For many queries the scores of all pairs come from `additive_scores`; for few, one program per query
 computes scores, softmax and context.

@@ -1,4 +1,4 @@
-"""Output layer and cross-entropy in one: the logits exist for one chunk of tokens at a time."""
+"""Fused output layer and cross-entropy, computed in chunks of tokens."""
 
 from typing import Any, no_type_check
 

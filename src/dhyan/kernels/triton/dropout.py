@@ -1,4 +1,4 @@
-"""Dropout inside kernels: the mask is a hash of a seed, the row and the column."""
+"""Dropout in Triton kernels: the mask is recomputed from a seed, not stored."""
 
 from typing import no_type_check
 

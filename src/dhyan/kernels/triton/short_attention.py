@@ -1,4 +1,4 @@
-"""Dot-product attention over short sentences: one program holds all of a sentence's scores."""
+"""Fused dot-product attention for short sequences: a program holds all scores of a sentence."""
 
 from typing import Any, no_type_check
 

@@ -1,1 +1,1 @@
-"""Attention within one sequence."""
+"""Lessons on self-attention."""

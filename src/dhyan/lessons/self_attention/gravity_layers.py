@@ -1,4 +1,4 @@
-"""How far each encoder layer moves an ambiguous word toward the words that decide its meaning."""
+"""How far each encoder layer moves an ambiguous word toward the words that disambiguate it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

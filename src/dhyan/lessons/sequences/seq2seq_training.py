@@ -1,4 +1,4 @@
-"""The toy corpus: two sentences, from their characters to a model that translates them."""
+"""A seq2seq model trained on a toy corpus of two sentences, from characters to translation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Many heads, masks, and two sequences."""
+"""Lessons on heads, masks, cross-attention and the Transformer."""

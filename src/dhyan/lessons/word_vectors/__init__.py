@@ -1,1 +1,1 @@
-"""Words as vectors."""
+"""Lessons on word vectors."""

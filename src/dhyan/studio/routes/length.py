@@ -1,4 +1,4 @@
-"""Route of the length view: BLEU of held-out primer sentences by sentence length.
+"""HTTP routes of the length view: BLEU by source length on held-out generated sentences.
 
 A model translates a few sentences at a time, so that other requests are not accepted waiting.
 """

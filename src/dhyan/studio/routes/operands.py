@@ -1,4 +1,4 @@
-"""Routes of the step and Q K V views: all operands of a decoder step, and of one head.
+"""HTTP routes that return every tensor of one decoder step, or of one attention head.
 
 A third route computes attention over the matrices of a request, to check the page's arithmetic.
 """

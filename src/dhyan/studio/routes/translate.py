@@ -1,4 +1,4 @@
-"""Routes of the models and of the translate view: its trace, at once or as a token stream."""
+"""HTTP routes: list the models, translate a sentence, stream its tokens."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""Triton: one pass over all logits, and the next tokens of a greedy search.
+"""Triton: greedy search step, from logits to the next tokens in one pass.
 
 Imported only where Triton runs; `dhyan.kernels.decode.next_token` has the definitions.
 """

@@ -1,4 +1,4 @@
-"""Triton: linear layers with prefetched weights, whose last block applies the layer norm.
+"""Triton: linear layer, residual sum and layer norm in one launch, with prefetched weights.
 
 Imported only where Triton runs; `dhyan.kernels.decode.residual_stream` has the definitions.
 """

@@ -1,4 +1,4 @@
-"""Triton: row-wise operations of a decoding Transformer, in as few launches as possible.
+"""Triton: row-wise operations of a decoding Transformer: embedding, residual sum, layer norm.
 
 Imported only where Triton runs; `dhyan.kernels.decode.residual_stream` has the definitions.
 """

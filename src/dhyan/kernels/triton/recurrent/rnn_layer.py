@@ -1,4 +1,4 @@
-"""Recurrent layers over padded rows without packing: one kernel launch per step."""
+"""LSTM, GRU and Elman layers over padded batches: one kernel launch per time step."""
 
 from dataclasses import dataclass
 from typing import Any
