@@ -55,9 +55,9 @@ def folder(trained):
 
 
 @contextmanager
-def serve_model(folder, directory):
-    """A model behind `dhyan serve`."""
-    arguments = command("serve", folder, "--port", "0", "--threads", "1", "--device", "cpu")
+def serve_models(folders, directory):
+    """Models behind `dhyan serve`."""
+    arguments = command("serve", *folders, "--port", "0", "--threads", "1", "--device", "cpu")
     with running_server(directory, arguments=arguments, ready=False) as running:
         running.wait_until_ready()
         yield running
@@ -66,7 +66,7 @@ def serve_model(folder, directory):
 @pytest.fixture(scope="module")
 def real(folder, tmp_path_factory):
     """The tiny model behind a server, for tests that do not change it."""
-    with serve_model(folder, tmp_path_factory.mktemp("real")) as running:
+    with serve_models([folder], tmp_path_factory.mktemp("real")) as running:
         yield running
 
 
@@ -100,7 +100,7 @@ def test_a_transformers_translations_do_not_depend_on_the_batch(trained):
 
 @pytest.mark.soak
 def test_a_transformers_translations_over_http_do_not_depend_on_other_requests(trained, tmp_path):
-    with serve_model(trained("transformer"), tmp_path) as running:
+    with serve_models([trained("transformer")], tmp_path) as running:
         assert_independent(running, 1000)
 
 
@@ -169,6 +169,23 @@ def test_a_stream_ends_with_the_same_translation(real):
             change = json.loads(line[6:])
             words[change["from"] :] = change["words"]
         assert words == translation.split()
+
+
+def test_several_models_translate_as_each_alone(trained, tmp_path):
+    folders = [tmp_path / family for family in ("rnn", "transformer")]
+    for folder in folders:
+        folder.symlink_to(trained(folder.name))
+    text = sentences(1)[0]
+    with serve_models(folders, tmp_path) as running:
+        for folder in folders:
+            [expected] = load(folder, device="cpu")(text)
+            status, body = running.translate(text, model=folder.name)
+            assert (status, body["model"]) == (200, folder.name)
+            assert best(body)[0]["text"] == expected.text
+        assert running.translate(text)[0] == 400
+        body = {"text": text, "model": "transformer"}
+        raw = running.request("POST", "/v1/translate/stream", body)[2]
+        assert json.dumps(expected.text, ensure_ascii=False).encode() in raw
 
 
 def test_paragraphs_are_translated_sentence_by_sentence(real):

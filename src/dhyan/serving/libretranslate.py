@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.requests import ClientDisconnect
 
-from dhyan.serving.languages import Detection, language_name
+from dhyan.serving.language_detection import Detection
 from dhyan.serving.models import ServedModels
 from dhyan.serving.routes import BODY_ERRORS, json_response, responses
 from dhyan.serving.scheduler import Scheduler
@@ -25,6 +25,7 @@ from dhyan.serving.schemas import (
 )
 from dhyan.serving.service import TranslationService, until_disconnect
 from dhyan.serving.worker_protocol import Answer, JobOptions, best_text
+from dhyan.text.languages import LANGUAGE_NAMES
 from dhyan.web.body_format import FormRoute, client_disconnected, parse_form
 from dhyan.web.errors import ApiError
 
@@ -136,5 +137,6 @@ def _languages(models: ServedModels) -> list[dict[str, Any]]:
         for target in own:
             targets.setdefault(target, [])
     return [
-        {"code": code, "name": language_name(code), "targets": own} for code, own in targets.items()
+        {"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": own}
+        for code, own in targets.items()
     ]

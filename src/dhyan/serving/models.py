@@ -14,7 +14,7 @@ from dhyan.serving.errors import (
     model_not_ready,
     overloaded,
 )
-from dhyan.serving.languages import Detection, detect
+from dhyan.serving.language_detection import Detection, detect
 from dhyan.serving.metrics import Metrics
 from dhyan.serving.scheduler import Scheduler
 from dhyan.serving.settings import ServerSettings

@@ -1,4 +1,4 @@
-"""Language names in English, and language detection by script and known words.
+"""Language detection by script and known words.
 
 A server can tell apart only the languages of its models: a word counts for a language if it is
 written in the language's script, and twice as much if the model's vocabulary has it as one token.
@@ -9,16 +9,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from dhyan.text.languages import LANGUAGE_NAMES, Script, script_of
+from dhyan.text.languages import Script, script_of
 from dhyan.text.normalize import normalize
 
 MAX_CHARACTERS = 5000  # of a text that are read
 UNKNOWN_WORD = 0.5  # evidence of a word in the right script that the vocabulary does not have
-
-
-def language_name(code: str) -> str:
-    """The English name of a language; the code itself if it has none in ISO 639-1."""
-    return LANGUAGE_NAMES.get(code, code)
 
 
 @dataclass(frozen=True)
