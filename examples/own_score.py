@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 
 import dhyan
 from dhyan.attention import Score
+from dhyan.run import train
 
 
 @dhyan.register("cosine")
@@ -34,6 +35,6 @@ class CosineScore(nn.Module, Score):
 if __name__ == "__main__":
     out, steps = Path(sys.argv[1]), int(sys.argv[2])
     settings = {"decoder.attention.score": "cosine", "training.steps": steps}
-    for event in dhyan.train(dhyan.load_recipe("numbers", settings), out):
+    for event in train(dhyan.load_recipe("numbers", settings), out):
         print(event)
-    print(dhyan.load(out)("three hundred forty two")[0].text)
+    print(dhyan.load(out).translate("three hundred forty two").text)

@@ -1,4 +1,10 @@
-"""Dhyan: sequence-to-sequence learning with attention."""
+"""Dhyan: sequence-to-sequence learning with attention.
+
+train(data, recipe) trains a model, resume continues it, load reads it, evaluate scores it;
+explain and heatmap show its attention; attend computes attention over your own numbers.
+Recipe, load_recipe and DecodingOptions are settings, register adds an attention score; lessons
+teach. help(dhyan.train) has an example. The modules below are not the public interface.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -6,37 +12,50 @@ from typing import TYPE_CHECKING
 from dhyan.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from dhyan import lessons as lessons
+    from dhyan import models as models
+    from dhyan.api.evaluate import Evaluation as Evaluation
+    from dhyan.api.evaluate import evaluate as evaluate
+    from dhyan.api.train import TrainingResult as TrainingResult
+    from dhyan.api.train import resume as resume
+    from dhyan.api.train import train as train
     from dhyan.attention.attend import attend as attend
     from dhyan.attention.registry import register as register
     from dhyan.attention_maps import AttentionMap as AttentionMap
     from dhyan.config import DecodingOptions as DecodingOptions
     from dhyan.config import Recipe as Recipe
     from dhyan.config import load_recipe as load_recipe
-    from dhyan.decoding.translator import Translation as Translation
+    from dhyan.decoding.render import Translation as Translation
+    from dhyan.decoding.render import Translations as Translations
     from dhyan.decoding.translator import Translator as Translator
+    from dhyan.errors import UserError as UserError
     from dhyan.insight.explain import explain as explain
     from dhyan.insight.heatmap import heatmap as heatmap
     from dhyan.run.load import load as load
     from dhyan.run.load import load_ensemble as load_ensemble
-    from dhyan.run.train import train as train
 
 _MODULES = {
     "AttentionMap": "dhyan.attention_maps",
     "DecodingOptions": "dhyan.config",
+    "Evaluation": "dhyan.api.evaluate",
     "Recipe": "dhyan.config",
-    "Translation": "dhyan.decoding.translator",
+    "TrainingResult": "dhyan.api.train",
+    "Translation": "dhyan.decoding.render",
+    "Translations": "dhyan.decoding.render",
     "Translator": "dhyan.decoding.translator",
+    "UserError": "dhyan.errors",
     "attend": "dhyan.attention.attend",
+    "evaluate": "dhyan.api.evaluate",
     "explain": "dhyan.insight.explain",
     "heatmap": "dhyan.insight.heatmap",
-    "load": "dhyan.run",
-    "load_ensemble": "dhyan.run",
+    "load": "dhyan.run.load",
+    "load_ensemble": "dhyan.run.load",
     "load_recipe": "dhyan.config",
     "register": "dhyan.attention.registry",
-    "train": "dhyan.run",
+    "resume": "dhyan.api.train",
+    "train": "dhyan.api.train",
 }
 _SUBMODULES = ("lessons", "models")
-__all__ = ["__version__", *_SUBMODULES, *_MODULES]
 
 
 def __getattr__(name: str) -> object:
@@ -49,4 +68,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    """The public names; `__all__` is left out, with which help(dhyan) would print all of them."""
+    return sorted(("__version__", *_SUBMODULES, *_MODULES))

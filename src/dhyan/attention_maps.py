@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -12,16 +12,25 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.attention import Attended
+from dhyan.display import html_weights, make_matrix_frame
+from dhyan.errors import UserError
 from dhyan.kernels.backend import reference_kernels
 from dhyan.models.interface import AttentionLayer
 from dhyan.models.interface import AttentionRole as AttentionRole
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AttentionMap:
     """One attention's weights over a sentence: a row per target word, a column per source word.
 
     In self-attention both are words of the same sentence. `member` is its model in an ensemble.
+    In a notebook it shows itself as a table, coloured by weight.
+
+    >>> attention, *_ = dhyan.explain(dhyan.load(run_folder), "seven nine")
+    >>> attention.source
+    ('seven', 'nine', '</s>')
+    >>> attention.to_frame().columns.to_list()
+    ['seven', 'nine', '</s>']
     """
 
     name: str
@@ -31,6 +40,30 @@ class AttentionMap:
     target: tuple[str, ...]
     weights: Float[Tensor, "H T S"]
     member: int = 0
+
+    def head_weights(self, head: int | None = None) -> Float[Tensor, "T S"]:
+        """The weights of a head, the first of which is 1; by default the mean over the heads."""
+        if head is None:
+            return self.weights.mean(dim=0)
+        if not 1 <= head <= len(self.weights):
+            raise UserError(f"head {head}: {self.name} has {len(self.weights)}; count them from 1")
+        return self.weights[head - 1]
+
+    def to_frame(self, head: int | None = None) -> Any:
+        """The weights of a head, or their mean, as a pandas DataFrame labelled with the words."""
+        return make_matrix_frame(self.head_weights(head).tolist(), self.target, self.source)
+
+    def __repr__(self) -> str:
+        heads, rows, columns = self.weights.shape
+        return f"AttentionMap({self._place()}, heads={heads}, target={rows}, source={columns})"
+
+    def _repr_html_(self) -> str:
+        heads = f", mean of {len(self.weights)} heads" if len(self.weights) > 1 else ""
+        weights = self.head_weights().tolist()
+        return html_weights(weights, self.target, self.source, f"{self._place()}{heads}")
+
+    def _place(self) -> str:
+        return f"{self.name!r}, {self.role}, layer {self.layer}"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,14 @@ from string import Formatter
 
 
 class UserError(ValueError):
-    """An error that the user can correct: the message says where, what was found, what to do."""
+    """An error that the user can correct: the message says where, what was found, what to do.
+
+    >>> try:
+    ...     dhyan.train([("one", None)], out=folder / "none")
+    ... except dhyan.UserError as error:
+    ...     print(str(error).partition(";")[0])
+    data: row 1, target: None is not a text
+    """
 
     @property
     def problems(self) -> list[str]:

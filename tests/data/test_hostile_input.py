@@ -264,11 +264,11 @@ class FailingTranslator:
         self.translator, self.errors = translator, errors
         self.language = translator.language
 
-    def translate(self, texts, options, **constraints):
+    def translate_sentences(self, texts, options, **constraints):
         for text, error in self.errors.items():
             if text in texts:
                 raise error
-        return self.translator.translate(texts, options, **constraints)
+        return self.translator.translate_sentences(texts, options, **constraints)
 
 
 def test_a_failing_line_does_not_affect_others(translators):
@@ -295,7 +295,7 @@ class CopyTranslator:
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
 
-    def translate(self, texts, options, **constraints):
+    def translate_sentences(self, texts, options, **constraints):
         ids = self.tokenizer.encode_batch(texts)
         return [
             Translation(self.tokenizer.decode(token_ids), 0.0, True, tuple(token_ids))

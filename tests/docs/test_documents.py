@@ -79,6 +79,7 @@ def test_every_exit_code_is_in_the_table():
     [
         ("attend_by_hand.py", (), "0.422 0.155 0.422"),
         ("train_in_python.py", ("out", 3), "attention.svg"),
+        ("train_on_frame.py", ("out", 3), "chrF++"),
         ("own_score.py", ("out", 3), "Saved(step=3"),
     ],
 )
@@ -90,4 +91,4 @@ def test_examples_run_and_are_short(name, arguments, expected_output, tmp_path):
 
 def test_every_example_is_run():
     here = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert here == {"attend_by_hand.py", "own_score.py", "train_in_python.py"}
+    assert here == {"attend_by_hand.py", "own_score.py", "train_in_python.py", "train_on_frame.py"}

@@ -27,6 +27,14 @@ def register(name: str) -> Callable[[AnyFactory], AnyFactory]:
 
     It is called with the width of the query and that of the states. It makes a Score, which then
     gets heads and windows like any other, or an Attention, which is used unchanged.
+
+    >>> from dhyan.attention.multiplicative import GeneralScore
+    >>> @dhyan.register("my_general")
+    ... def my_general(query_width, states_width):
+    ...     return GeneralScore(query_width, states_width)
+    >>> settings = {"decoder.attention.score": "my_general"}
+    >>> dhyan.load_recipe("numbers", settings).decoder.attention.score
+    'my_general'
     """
     if name in BUILT_IN:
         raise ValueError(f"{name!r} is a built-in attention mechanism: choose another name")

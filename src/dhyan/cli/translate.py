@@ -413,7 +413,7 @@ class _LineBatch:
                 forbidden=job.forbidden,
                 numbers=self.numbers,
             )
-        return self.translator.translate(
+        return self.translator.translate_sentences(
             self.texts,
             self.options,
             prefixes=self.prefixes,

@@ -36,6 +36,9 @@ class DecodingOptions:
 
     The same class is the section [decoding] of a recipe, the default of a `Translator`, and what
     the command line and the server change. Lengths count tokens without EOS.
+
+    >>> dhyan.DecodingOptions(beam=4).changed(nbest=2).nbest
+    2
     """
 
     max_source_length: int = setting(

@@ -41,7 +41,14 @@ class RecipeError(UserError):
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A run from corpus to search: one paper or task."""
+    """Every setting of a run, in sections, from corpus to search.
+
+    `dhyan.load_recipe` reads one; `dataclasses.replace` changes it.
+
+    >>> recipe = dhyan.load_recipe("numbers")
+    >>> recipe.training.steps, recipe.decoder.attention.score
+    (1500, 'additive')
+    """
 
     about: str = setting("", "Description, in one sentence.")
     data: Data = field(default_factory=Data)

@@ -1,23 +1,44 @@
 """Rendering: from hypotheses to translations as text."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from dhyan.config import DecodingOptions
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.constrained_beam import contains
 from dhyan.decoding.glossary import contains_words
 from dhyan.decoding.request import Request
+from dhyan.display import (
+    MOST_ROWS,
+    html_block,
+    html_grey,
+    html_table,
+    html_words,
+    make_frame,
+    shorten,
+)
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.text.placeholders import restore
 from dhyan.text.sentence_splitter import Paragraph
 from dhyan.text.tokenizer import Tokenizer
 
+WordProbs = tuple[tuple[str, float], ...]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Translation:
     """A translation: its text, score and token ids, and whether it ended with EOS.
+
+    In a notebook it shows the source, and every word of the text with its probability.
+
+    >>> translation = dhyan.load(run_folder).translate("seven", max_length=5)
+    >>> translation.source
+    'seven'
+    >>> all(0 < prob <= 1 for word, prob in translation.word_probs)
+    True
 
     `score` is log-probability / length ** length_penalty, EOS counted (with a penalty of 1, the
     mean over tokens), plus the coverage penalty. `finished` is False when the maximum length cut
@@ -26,7 +47,8 @@ class Translation:
     text should contain and does not, `missing_terms` such terms of the glossary. `unknown_words`
     are words of the source with a character or token that is not in the vocabulary. For a
     paragraph, `sentences` are its sentences with their translations, the score is the mean of
-    theirs, and there are no ids.
+    theirs, and there are no ids. `find_word_probs` computes `word_probs` when they are first
+    used.
     """
 
     text: str
@@ -39,6 +61,80 @@ class Translation:
     unknown_words: tuple[str, ...] = ()
     no_token_allowed: bool = False
     sentences: tuple[tuple[str, "Translation"], ...] = ()
+    source: str = field(default="", compare=False)
+    find_word_probs: Callable[["Translation"], WordProbs] | None = field(
+        default=None, compare=False
+    )
+
+    @cached_property
+    def word_probs(self) -> WordProbs:
+        """Each word of the text with its probability, the geometric mean over its tokens.
+
+        They are computed by a second pass over the finished translation.
+        """
+        if self.sentences:
+            return tuple(pair for _, sentence in self.sentences for pair in sentence.word_probs)
+        return self.find_word_probs(self) if self.find_word_probs and self.ids else ()
+
+    def from_source(
+        self, source: str, find_word_probs: Callable[["Translation"], WordProbs]
+    ) -> "Translation":
+        """The translation and its runners-up, with their source."""
+        others = tuple(
+            replace(other, source=source, find_word_probs=find_word_probs) for other in self.others
+        )
+        return replace(self, source=source, find_word_probs=find_word_probs, others=others)
+
+    def to_frame(self) -> Any:
+        """The translation and its runners-up as a pandas DataFrame, best first."""
+        return Translations([self, *self.others]).to_frame()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle or a copy does not include the model."""
+        return {**self.__dict__, "find_word_probs": None}
+
+    def __repr__(self) -> str:
+        more = "" if self.finished else ", finished=False"
+        more += f", others={len(self.others)}" if self.others else ""
+        return f"Translation({shorten(self.text)}, score={self.score:.3f}{more})"
+
+    def _repr_html_(self) -> str:
+        words = html_words(self.word_probs) if self.word_probs else html_grey(self.text)
+        end = "" if self.finished else ", cut off"
+        lines = [html_grey(self.source), words, html_grey(f"score {self.score:.3f}{end}")]
+        lines += [html_grey(f"{other.score:.3f}  {other.text}") for other in self.others]
+        return html_block(*lines)
+
+
+class Translations(list[Translation]):
+    """Translations in the order of their sources: a list that also becomes a frame or a table.
+
+    >>> dhyan.load(run_folder).translate(["seven", "nine"]).to_frame().columns.to_list()
+    ['source', 'translation', 'score', 'finished']
+    """
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with the source, translation and score of each."""
+        return make_frame(
+            {
+                "source": [own.source for own in self],
+                "translation": [own.text for own in self],
+                "score": [own.score for own in self],
+                "finished": [own.finished for own in self],
+            }
+        )
+
+    def __repr__(self) -> str:
+        if len(self) <= 3:
+            return super().__repr__()
+        first = ", ".join(map(repr, self[:2]))
+        return f"[{first}, … {len(self):,} translations]"
+
+    def _repr_html_(self) -> str:
+        rows = [(own.source, own.text, f"{own.score:.3f}") for own in self[:MOST_ROWS]]
+        if len(self) > MOST_ROWS:
+            rows.append((f"… {len(self):,} translations", "", ""))
+        return html_table(("source", "translation", "score"), rows)
 
 
 EMPTY = Translation("", 0.0, True, ())

@@ -1,9 +1,9 @@
 """`Translator`: from text to text; prepares requests, chooses the search, renders the output."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Unpack
+from typing import Unpack, overload
 
 import torch
 
@@ -15,8 +15,8 @@ from dhyan.decoding.beam import Beam, BeamState, Hypothesis
 from dhyan.decoding.constrained_beam import ConstrainedBeam, allow_required
 from dhyan.decoding.diverse_beam import DiverseBeam
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.forced_decoding import evaluation_mode, rank_by_coverage
-from dhyan.decoding.render import EMPTY, join_sentences, render
+from dhyan.decoding.forced_decoding import evaluation_mode, force_decode, rank_by_coverage
+from dhyan.decoding.render import EMPTY, Translations, WordProbs, join_sentences, render
 from dhyan.decoding.render import Translation as Translation
 from dhyan.decoding.request import LengthLimits as LengthLimits
 from dhyan.decoding.request import Request, RequestBuilder
@@ -24,19 +24,26 @@ from dhyan.decoding.request import TooLong as TooLong
 from dhyan.decoding.rules import Rule, forbid_terms
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
-from dhyan.errors import UnsupportedOption
+from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.special_tokens import EOS
-from dhyan.text.placeholders import mask
+from dhyan.special_tokens import BOS, EOS
+from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import Tokenizer
 
 MOST_SENTENCES = 2**20  # in one paragraph, so that no two sentences of an input share a number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translator:
-    """Translates sentences into `language`; call it with a list of them, or with one.
+    """Translates sentences into `language`.
+
+    `translate` returns a translation for one sentence and a list for several; calling the
+    translator always returns a list.
+
+    >>> translator = dhyan.load(run_folder)
+    >>> len(translator.translate(["seven", "nine"], beam=2, max_length=9))
+    2
 
     `other_models` share the vocabularies of `model`; the probabilities of all are averaged.
     `placeholders` are the kinds of spans that are copied: placeholders replace them for the model.
@@ -68,13 +75,13 @@ class Translator:
         numbers: Sequence[int] | None = None,
         on_progress: Callable[[int], None] | None = None,
         **changes: Unpack[DecodingChanges],
-    ) -> list[Translation]:
+    ) -> Translations:
         """One translation per sentence, in order, with changes to the translator's options.
 
         The changes are settings of `DecodingOptions`, as in `translator(sentences, beam=1)`; the
-        other arguments are those of `translate`.
+        other arguments are those of `translate_sentences`.
         """
-        return self.translate(
+        return self.translate_sentences(
             [sentences] if isinstance(sentences, str) else sentences,
             self.options.changed(**changes),
             prefixes=prefixes,
@@ -85,7 +92,59 @@ class Translator:
             on_progress=on_progress,
         )
 
+    @overload
+    def translate(  # type: ignore[overload-overlap]  # a text is an iterable of texts too
+        self,
+        text: str,
+        *,
+        prefixes: str | Sequence[str] | None = None,
+        glossary: Mapping[str, str] | None = None,
+        forbidden: Sequence[str] | str = (),
+        **changes: Unpack[DecodingChanges],
+    ) -> Translation: ...
+
+    @overload
     def translate(
+        self,
+        text: Iterable[str],
+        *,
+        prefixes: str | Sequence[str] | None = None,
+        glossary: Mapping[str, str] | None = None,
+        forbidden: Sequence[str] | str = (),
+        **changes: Unpack[DecodingChanges],
+    ) -> Translations: ...
+
+    def translate(
+        self,
+        text: str | Iterable[str],
+        *,
+        prefixes: str | Sequence[str] | None = None,
+        glossary: Mapping[str, str] | None = None,
+        forbidden: Sequence[str] | str = (),
+        **changes: Unpack[DecodingChanges],
+    ) -> Translation | Translations:
+        """The translation of a sentence, or of each sentence of a list or a column of a frame.
+
+        `glossary` has source terms and the target terms to use for them, `forbidden` target terms
+        to avoid, `prefixes` the beginnings of translations; further keywords are the settings of
+        `DecodingOptions`: `beam`, `nbest`, `max_length`, `length_penalty`, `sample` and so on.
+
+        >>> translator = dhyan.load(run_folder)
+        >>> translator.translate("seven", prefixes="सात", max_length=9).text.startswith("सात")
+        True
+        >>> [own.source for own in translator.translate(["seven", "nine"], beam=1)]
+        ['seven', 'nine']
+        """
+        translations = self(
+            text if isinstance(text, str) else check_sentences(text),
+            prefixes=prefixes,
+            glossary=glossary,
+            forbidden=forbidden,
+            **changes,
+        )
+        return translations[0] if isinstance(text, str) else translations
+
+    def translate_sentences(
         self,
         sentences: Sequence[str],
         options: DecodingOptions,
@@ -96,7 +155,7 @@ class Translator:
         rules: Sequence[Rule] = (),
         numbers: Sequence[int] | None = None,
         on_progress: Callable[[int], None] | None = None,
-    ) -> list[Translation]:
+    ) -> Translations:
         """One translation per sentence, in order; an empty sentence stays empty.
 
         Translations begin with `prefixes` (one for all, or one each), contain the target terms of
@@ -121,7 +180,7 @@ class Translator:
         translations: dict[int, Translation] = {}
         for batch in searcher.search(requests):
             for request, hypotheses in batch:
-                translations[request.index] = render(
+                translation = render(
                     request,
                     hypotheses,
                     options,
@@ -129,9 +188,14 @@ class Translator:
                     placeholders=bool(self.placeholders),
                     forbidden=len(forbidden),
                 )
+                source = sentences[request.index]
+                translations[request.index] = translation.from_source(source, self.word_probs)
             if on_progress:
                 on_progress(len(translations))
-        return [translations.get(index, EMPTY) for index in range(len(sentences))]
+        return Translations(
+            translations.get(index) or replace(EMPTY, source=sentence)
+            for index, sentence in enumerate(sentences)
+        )
 
     def translate_paragraphs(
         self,
@@ -153,7 +217,7 @@ class Translator:
         firsts = range(len(paragraphs)) if numbers is None else numbers
         try:
             translations = iter(
-                self.translate(
+                self.translate_sentences(
                     [sentence for own in split for sentence in own.sentences],
                     options,
                     glossary=glossary,
@@ -186,6 +250,47 @@ class Translator:
     def encode(self, sentence: str) -> list[int]:
         """The token ids the model reads for a sentence, EOS at the end."""
         return [*self.source.encode(self.with_placeholders(sentence)[0]), EOS]
+
+    def word_probs(self, translation: Translation) -> WordProbs:
+        """The words of a finished translation of `source`, with their probabilities."""
+        forced = force_decode(
+            self.ensemble,
+            [self.encode(translation.source)],
+            [[BOS, *translation.ids]],
+            self.device,
+        )
+        logprobs = forced.logprobs[0].cpu()
+        _, spans = self.with_placeholders(translation.source)
+        return tuple(
+            (
+                restore(word.text, spans)[0] if spans else word.text,
+                float(logprobs[word.first : word.last].mean().exp()),
+            )
+            for word in self.target.words(translation.ids)
+        )
+
+    def __repr__(self) -> str:
+        languages = f"{self.source_language or '?'} → {self.language or '?'}"
+        models = (self.model, *self.other_models)
+        size = sum(weight.numel() for model in models for weight in model.parameters())
+        ensemble = f"{len(models)} models, " if self.other_models else ""
+        return f"Translator({languages}, {ensemble}{size:,} parameters, {self.device})"
+
+
+def check_sentences(texts: Iterable[str]) -> list[str]:
+    """The sentences of a list, or of a column of a frame; anything but a text is an error."""
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise UserError(
+            f"text: {type(texts).__name__} holds no sentences; give a text, or a list of texts"
+        )
+    sentences = list(texts)
+    for number, sentence in enumerate(sentences, 1):
+        if not isinstance(sentence, str):
+            shown = " ".join(repr(sentence).split())[:60]
+            raise UserError(
+                f"text: sentence {number} is {shown}, not a text; leave it out, or give one column"
+            )
+    return sentences
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,9 @@ def heatmap(*maps: AttentionMap, title: str = "", captions: Sequence[str] = ()) 
 
     Several heads, or several maps of the same two sentences, become panels that share labels.
     A map's caption is its role and layer, unless `captions` gives one for each map.
+
+    >>> maps = dhyan.explain(dhyan.load(run_folder), "seven nine")
+    >>> dhyan.heatmap(*maps, title="seven nine").savefig(folder / "attention.png")
     """
     if not maps or not all(attention.weights.numel() for attention in maps):
         raise UserError(

@@ -24,6 +24,9 @@ def load(folder: str | Path, *, device: str = "auto") -> Translator:
     """A translator from a run folder (its best checkpoint) or from one checkpoint.
 
     Every file is checked first, as of unknown origin, and compared with its hash.
+
+    >>> dhyan.load(run_folder).translate("seven", max_length=5).source
+    'seven'
     """
     return build_translator(read_model(folder), choose_device(device))
 
@@ -41,6 +44,10 @@ def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Tra
     """An ensemble: one translator that averages the probabilities of several models per token.
 
     The models must have the same vocabularies; the decoding options are those of the first.
+
+    >>> both = dhyan.load_ensemble([run_folder, run_folder])
+    >>> both.translate("seven", max_length=5).source
+    'seven'
     """
     if not folders:
         raise UserError("no model is named: give at least one")

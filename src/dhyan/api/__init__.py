@@ -1,0 +1,1 @@
+"""The Python interface: train on pairs in memory or in files, evaluate, resume."""

@@ -1,0 +1,135 @@
+"""`dhyan.evaluate`: scores of a model, or of finished translations, on sentence pairs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from dhyan.api.pairs import Columns, PairData, to_pairs
+from dhyan.api.train import TrainingResult
+from dhyan.config import DecodingChanges
+from dhyan.decoding.translator import Translator
+from dhyan.display import html_table, make_frame
+from dhyan.errors import UserError
+from dhyan.evaluation.metrics import DEFAULT_METRICS, Score, check_metrics, score
+from dhyan.run import load
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Mapping[str, float]):
+    """Scores by metric, with sacreBLEU's signatures, and the translations that were scored.
+
+    It is a mapping from metrics to numbers.
+
+    >>> scores = dhyan.evaluate(run_folder, [("seven", "सात"), ("nine", "नौ")])
+    >>> list(scores), scores["bleu"] == scores.scores["bleu"].value
+    (['bleu', 'chrf'], True)
+    >>> len(scores.translations)
+    2
+    """
+
+    scores: Mapping[str, Score]
+    sources: Sequence[str]
+    references: Sequence[str]
+    translations: Sequence[str]
+
+    def __getitem__(self, metric: str) -> float:
+        return self.scores[metric].value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def to_frame(self) -> Any:
+        """The scores as a pandas DataFrame: a row for each metric."""
+        scores = list(self.scores.values())
+        columns: dict[str, Sequence[object]] = {
+            "name": [own.name for own in scores],
+            "score": [own.value for own in scores],
+            "signature": [own.signature for own in scores],
+        }
+        return make_frame(columns, index=list(self.scores))
+
+    def sentences_to_frame(self) -> Any:
+        """The sentences as a pandas DataFrame: source, reference, translation."""
+        columns = {"source": self.sources, "reference": self.references}
+        return make_frame({**columns, "translation": self.translations})
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{own.name} {own.value:.2f}" for own in self.scores.values())
+        return f"Evaluation({scores}; {len(self.translations):,} sentences)"
+
+    def _repr_html_(self) -> str:
+        rows = [(own.name, f"{own.value:.2f}", own.signature) for own in self.scores.values()]
+        return html_table(("metric", f"{len(self.translations):,} sentences", "signature"), rows)
+
+
+def evaluate(
+    model: Translator | TrainingResult | str | Path | Sequence[str],
+    data: PairData,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    *,
+    columns: Columns | None = None,
+    language: str = "",
+    device: str = "auto",
+    **changes: Unpack[DecodingChanges],
+) -> Evaluation:
+    """Translate the sources of `data` and score the translations against the targets.
+
+    `model` is a translator, the result of `dhyan.train`, a model folder, or a list of finished
+    translations. `data` has any form that `dhyan.train` takes. `metrics` are among `bleu`, `chrf`
+    and `ter`; the figures are sacreBLEU's, and `language` chooses its tokenizer, by default that of
+    the model. Further keywords are decoding options, such as `beam=1`.
+
+    >>> dhyan.evaluate(["सात"], [("seven", "सात")], metrics=["chrf"])
+    Evaluation(chrF++ 100.00; 1 sentences)
+    """
+    chosen = check_metrics([metrics] if isinstance(metrics, str) else metrics)
+    stream = to_pairs(data, columns)
+    pairs = list(stream.pairs)
+    sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    translator = _translator(model, device)
+    if translator is None:
+        if changes:
+            raise UserError(
+                f"{next(iter(changes))}: finished translations are not searched; leave it out"
+            )
+        translations = _finished(model, len(pairs))
+    else:
+        translations = [own.text for own in translator(sources, **changes)]
+    language = language or (translator.language if translator else "") or stream.languages[1]
+    scores = score(translations, references, language=language, metrics=chosen)
+    return Evaluation(scores, sources, references, translations)
+
+
+def _translator(model: object, device: str) -> Translator | None:
+    """The translator of a model; None for finished translations."""
+    match model:
+        case Translator():
+            return model
+        case TrainingResult():
+            return model.translator
+        case str() | Path():
+            return load(model, device=device)
+    return None
+
+
+def _finished(texts: Any, sentences: int) -> list[str]:
+    """Finished translations, one for each source."""
+    try:
+        translations = list(texts)
+    except TypeError:
+        raise UserError(
+            f"model: {type(texts).__name__} is not a model; give a translator, a model folder or a "
+            f"list of translations"
+        ) from None
+    for number, text in enumerate(translations, 1):
+        if not isinstance(text, str):
+            raise UserError(f"model: translation {number} is {text!r:.60}, not a text")
+    if len(translations) != sentences:
+        raise UserError(
+            f"model: {len(translations):,} translations for {sentences:,} pairs; give one for each"
+        )
+    return translations

@@ -1,0 +1,55 @@
+"""`dhyan.evaluate`: sacreBLEU's scores of a model or of finished translations, as a mapping."""
+
+import pandas
+import pytest
+
+import dhyan
+from dhyan.evaluation.metrics import score
+
+
+def test_scores_are_those_of_the_translations(trained, pairs):
+    sources, references = zip(*pairs[:6], strict=True)
+    texts = [own.text for own in trained.translator(sources, beam=1, max_length=9)]
+    expected = score(
+        texts, references, language=trained.translator.language, metrics=["chrf", "ter"]
+    )
+    for model in (trained, trained.translator, trained.folder, str(trained.folder)):
+        result = dhyan.evaluate(model, pairs[:6], ["chrf", "ter"], beam=1, max_length=9)
+        assert dict(result) == {key: own.value for key, own in expected.items()}
+        assert result.translations == texts
+
+
+def test_finished_translations_of_a_frame_are_scored(pairs):
+    frame = pandas.DataFrame(pairs[:6], columns=["en", "hi"])
+    result = dhyan.evaluate(frame["hi"], frame, metrics="bleu")
+    assert result["bleu"] == pytest.approx(100)
+    assert result.scores["bleu"].signature.startswith("nrefs:1")
+
+
+def test_results_become_frames(pairs):
+    sources, references = zip(*pairs[:4], strict=True)
+    result = dhyan.evaluate(references, pairs[:4])
+    assert result.to_frame().index.to_list() == ["bleu", "chrf"]
+    assert result.to_frame()["score"].to_list() == list(result.values())
+    sentences = result.sentences_to_frame()
+    assert sentences["source"].to_list() == list(sources)
+    assert sentences["translation"].to_list() == sentences["reference"].to_list()
+    assert repr(result) == "Evaluation(BLEU 100.00, chrF++ 100.00; 4 sentences)"
+    assert "100.00" in result._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "message"),
+    [
+        (["a"], {}, "model: 1 translations for 2 pairs; give one for each"),
+        (["a", None], {}, "model: translation 2 is None, not a text"),
+        (5, {}, "model: int is not a model"),
+        ("no-such-folder", {}, "no-such-folder: no such model folder"),
+        (["a", "b"], {"metrics": "comet"}, "metric 'comet' is not known"),
+        (["a", "b"], {"beam": 2}, "beam: finished translations are not searched"),
+    ],
+)
+def test_mistakes_are_one_line(model, arguments, message):
+    with pytest.raises(dhyan.UserError) as caught:
+        dhyan.evaluate(model, [("one", "एक"), ("two", "दो")], **arguments)
+    assert message in str(caught.value)
