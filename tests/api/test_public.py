@@ -19,7 +19,7 @@ from pathlib import Path
 
 import dhyan
 
-result = dhyan.train([("one", "eins")], "numbers", out=Path("run"), steps=2, settings={"training.seed": 3})
+result = dhyan.train([("one", "eins")], "numbers", out=Path("run"), settings={"training.seed": 3})
 folder: Path = result.folder
 translator: dhyan.Translator = result.translator
 text: str = translator.translate("one", beam=2).text

@@ -47,7 +47,7 @@ class Recipe:
 
     >>> recipe = dhyan.load_recipe("numbers")
     >>> recipe.training.steps, recipe.decoder.attention.score
-    (1500, 'additive')
+    (800, 'additive')
     """
 
     about: str = setting("", "Description, in one sentence.")
