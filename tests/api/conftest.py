@@ -31,10 +31,11 @@ def run_folder(trained):
 
 @pytest.fixture
 def train_quickly(tmp_path):
-    """Train for one step, without translating a validation set."""
+    """Train for one step."""
 
     def train(data, **arguments):
-        quick = {**TINY, "training.valid_sentences": 0, "training.validate_every": 99}
+        quick = {**TINY, "training.valid_sentences": 1, "training.validate_every": 99}
+        del quick["training.steps"]
         arguments = {"out": tmp_path / "run", "steps": 1, "threads": 1, **arguments}
         return dhyan.train(data, settings=quick, progress=False, **arguments)
 

@@ -28,7 +28,7 @@ def test_translate_takes_a_text_a_list_or_a_column(translator):
     assert translator.translate([]) == []
 
 
-@pytest.mark.parametrize("texts", [["a", None], pandas.Series(["a", float("nan")]), {"en": "a"}, 5])
+@pytest.mark.parametrize("texts", [["a", None], pandas.Series(["a", float("nan")]), {"en": "a"}])
 def test_what_is_not_a_sentence_is_a_user_error(translator, texts):
     with pytest.raises(dhyan.UserError, match="^text: "):
         translator.translate(texts)
@@ -45,10 +45,8 @@ def test_a_translation_knows_its_source_and_word_probabilities(translator):
 
 def test_word_probabilities_are_those_of_the_command_line(trained, translator):
     translation = translator.translate("seven nine", prefixes="सात नौ", max_length=30)
-    words = word_attention(translator, "seven nine", translation).words
-    probs = dict(translation.word_probs)
-    for word in words[:2]:
-        assert probs[word.text] == pytest.approx(word.confidence, rel=1e-5)
+    first, *_ = word_attention(translator, "seven nine", translation).words
+    assert translation.word_probs[0] == (first.text, pytest.approx(first.confidence, rel=1e-5))
 
 
 def test_a_pickled_translation_has_no_model(translator):

@@ -51,15 +51,15 @@ def test_frames_lists_and_generators_train_the_same_model(train_quickly, pairs, 
 
 def test_columns_name_the_languages_and_the_texts(train_quickly, pairs):
     frame = pandas.DataFrame(pairs, columns=["en", "hi"])
-    translator = train_quickly(
-        frame, columns=("en", "hi"), valid=frame[:9].head(0).head(0) if 0 else None
-    ).translator
+    translator = train_quickly(frame, columns=("en", "hi")).translator
     assert (translator.source_language, translator.language) == ("en", "hi")
 
 
 def test_files_and_a_validation_set_in_memory_can_be_mixed(train_quickly, pairs, tmp_path):
     files = write_corpus(tmp_path, pairs=250)
-    result = train_quickly(files, valid=[("zero point one", "शून्य"), ("point two", "दो")])
+    result = train_quickly(
+        files, valid=[("uncle comma red", "चाचा अल्पविराम लाल"), ("aunt dash blue", "चाची रेखा नीली")]
+    )
     recipe = (result.folder / "step-1" / "recipe.toml").read_text()
     assert f'source = "{files[0]}"' in recipe
     assert f'valid_source = "{result.folder / "data" / "valid.jsonl"}"' in recipe
@@ -129,7 +129,9 @@ class progress_of:
         ({"recipe": "nmbers"}, "no recipe 'nmbers'; did you mean 'numbers'?"),
         ({"data": [("a", float("nan"))]}, "data: row 1, target: nan is not a text"),
         ({"valid": [("a",)]}, "valid: row 1: 1 part"),
-        ({"settings": {"training.stps": 3}}, "training.steps"),
+        ({"settings": {"training.stps": 3}}, "unknown key 'stps'; did you mean 'steps'?"),
+        ({"steps": 2, "settings": {"training.steps": 3}}, "steps=2 and settings['training.steps']"),
+        ({"steps": 2, "epochs": 3}, "give one of the two"),
         ({"columns": ("en", "hi"), "data": pandas.DataFrame({"en": ["a"]})}, "called 'hi'"),
     ],
 )
@@ -149,6 +151,22 @@ def test_an_existing_run_is_not_overwritten(trained, pairs):
     assert (trained.folder / "data" / "train.jsonl").read_bytes() == before
 
 
+def test_files_of_the_user_are_neither_overwritten_nor_removed(pairs, tmp_path):
+    own = tmp_path / "data" / "train.jsonl"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(dhyan.UserError, match="exists already; remove it, or give another out"):
+        dhyan.train(pairs, out=tmp_path)
+    with pytest.raises(dhyan.UserError, match="valid: row 1"):
+        dhyan.train((own, own), valid=[5], out=tmp_path)
+    assert own.read_text() == "mine"
+
+
+def test_epochs_set_the_length_of_the_training(train_quickly, pairs):
+    result = train_quickly(pairs, steps=None, epochs=1)
+    assert result.steps > 1
+
+
 def test_a_recipe_as_data_says_how_to_name_it():
     recipe = dhyan.load_recipe("numbers")
     with pytest.raises(dhyan.UserError, match="recipe=…, out=…"):
@@ -158,7 +176,7 @@ def test_a_recipe_as_data_says_how_to_name_it():
 
 
 def test_a_folder_without_checkpoint_cannot_be_resumed(tmp_path):
-    with pytest.raises(dhyan.UserError, match="no checkpoint to resume from|nothing to resume"):
+    with pytest.raises(dhyan.UserError, match="holds no run to resume; start one"):
         dhyan.resume(tmp_path)
 
 

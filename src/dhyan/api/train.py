@@ -15,14 +15,14 @@ from typing import Any
 from dhyan.api.pairs import Columns, PairData, PairStream, files_of, to_pairs
 from dhyan.api.progress import format_scores, show_progress
 from dhyan.atomic_folder import check_writable
-from dhyan.checkpoint import newest_valid_checkpoint, steps_in
+from dhyan.checkpoint import is_run
 from dhyan.config import Recipe, dump_recipe, load_recipe
 from dhyan.decoding.translator import Translator
 from dhyan.display import make_frame
 from dhyan.errors import UserError
+from dhyan.model_check import find_saved_recipe
 from dhyan.run import Run, load
 from dhyan.run import train as start_run
-from dhyan.run.load import MODEL_FILES
 
 RECIPE = "bahdanau2015-small"
 DATA_FOLDER = "data"  # of a run folder: the pairs that were given in memory
@@ -109,18 +109,16 @@ def train(
         raise UserError("data: is a Recipe; write dhyan.train(recipe=…, out=…)")
     folder = _run_folder(recipe, out)
     check_writable(folder)
-    if steps_in(folder):
+    if is_run(folder):
         raise UserError(
             f"{folder} holds a run already: continue it with dhyan.resume({str(folder)!r}), or "
             f"give another out"
         )
-    overrides = {**_common_settings(steps, epochs, seed), **(settings or {})}
+    overrides = _overrides(settings, steps=steps, epochs=epochs, seed=seed)
     _check_recipe(recipe, data, overrides)
-    overrides = {
-        **(_write_data(folder, data, valid, columns, overrides) if data is not None else {}),
-        **overrides,
-    }
-    run = start_run(_with_settings(recipe, overrides), folder, device=device, threads=threads)
+    with _removed_on_error(folder) as written:
+        overrides = {**_write_data(folder, data, valid, columns, written), **overrides}
+        run = start_run(_with_settings(recipe, overrides), folder, device=device, threads=threads)
     return _finish(run, device=device, progress=progress)
 
 
@@ -143,11 +141,10 @@ def resume(
     12
     """
     folder = Path(folder)
-    checkpoint = newest_valid_checkpoint(folder, MODEL_FILES)
-    if checkpoint is None:
-        raise UserError(f"{folder}: holds no checkpoint to resume from; start it with dhyan.train")
-    overrides = {**_common_settings(steps, epochs, None), **(settings or {})}
-    recipe = load_recipe(str(checkpoint[0] / "recipe.toml"), overrides)
+    if not is_run(folder):
+        raise UserError(f"{folder}: holds no run to resume; start one with dhyan.train")
+    overrides = _overrides(settings, steps=steps, epochs=epochs)
+    recipe = load_recipe(find_saved_recipe(folder), overrides, same_corpus=True)
     run = start_run(recipe, folder, resume=True, device=device, threads=threads)
     return _finish(run, device=device, progress=progress)
 
@@ -202,9 +199,17 @@ def _run_folder(recipe: str | Path | Recipe, out: str | Path | None) -> Path:
     return Path("runs") / Path(recipe).stem
 
 
-def _common_settings(steps: int | None, epochs: int | None, seed: int | None) -> dict[str, Any]:
-    settings = {"training.steps": steps, "training.epochs": epochs, "training.seed": seed}
-    return {key: value for key, value in settings.items() if value is not None}
+def _overrides(settings: Mapping[str, Any] | None, **common: int | None) -> dict[str, Any]:
+    """The settings by dotted key, with those that have keywords of their own."""
+    overrides = dict(settings or {})
+    for name, value in common.items():
+        key = f"training.{name}"
+        if value is None:
+            continue
+        if key in overrides:
+            raise UserError(f"{name}={value} and settings[{key!r}]: given twice; leave one out")
+        overrides[key] = value
+    return overrides
 
 
 def _check_recipe(
@@ -228,12 +233,12 @@ def _with_settings(recipe: str | Path | Recipe, overrides: Mapping[str, Any]) ->
 
 def _write_data(
     folder: Path,
-    data: PairData,
+    data: PairData | None,
     valid: PairData | None,
     columns: Columns | None,
-    overrides: Mapping[str, Any],
+    written: list[Path],
 ) -> dict[str, Any]:
-    """The settings that name the data; pairs in memory become tables in the run folder."""
+    """The settings that name the data; pairs in memory are written to tables in the run folder."""
     settings: dict[str, Any] = {"data.columns": list(columns)} if columns else {}
     sides = {"": ("data", data), "valid_": ("valid", valid)}
     for side, (name, own) in sides.items():
@@ -244,19 +249,21 @@ def _write_data(
         else:
             stream = to_pairs(own, columns, name=name)
             source, target = folder / DATA_FOLDER / f"{side.rstrip('_') or 'train'}.jsonl", None
-            write_table(source, stream, columns or ("source", "target"))
+            _write_table(source, stream, columns or ("source", "target"))
+            written.append(source)
             languages = zip(("source", "target"), stream.languages, strict=True)
             settings |= {f"data.{end}_language": code for end, code in languages if code}
         settings[f"data.{side}source"] = os.path.abspath(source)
         if target:
             settings[f"data.{side}target"] = os.path.abspath(target)
-    return {key: value for key, value in settings.items() if key not in overrides}
+    return settings
 
 
-def write_table(path: Path, stream: PairStream, keys: Columns) -> None:
+def _write_table(path: Path, stream: PairStream, keys: Columns) -> None:
     """Write pairs as JSON Lines, all of them or nothing."""
+    if path.exists():
+        raise UserError(f"{path}: exists already; remove it, or give another out")
     partial = path.with_name(f"tmp-{path.name}")
-    created = [parent for parent in (path.parent, *path.parent.parents) if not parent.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(partial, "w", encoding="utf-8") as file:
@@ -264,11 +271,25 @@ def write_table(path: Path, stream: PairStream, keys: Columns) -> None:
                 record = dict(zip(keys, pair, strict=True))
                 file.write(json.dumps(record) + "\n")
         partial.replace(path)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        for parent in created:
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+
+
+@contextlib.contextmanager
+def _removed_on_error(folder: Path) -> Iterator[list[Path]]:
+    """Remove the tables that were written, and folders made for them, if no run was started."""
+    folders = (folder / DATA_FOLDER, folder, *folder.parents)
+    created, written = [path for path in folders if not path.exists()], list[Path]()
+    try:
+        yield written
+    except BaseException:
+        if not is_run(folder):
             with contextlib.suppress(OSError):
-                parent.rmdir()
-        if isinstance(error, OSError):
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+                for path in written:
+                    path.unlink()
+                for path in created:
+                    path.rmdir()
         raise

@@ -63,6 +63,8 @@ def resumed_recipe(
 
     A file of the corpus that is named again is the same file in another place.
     """
+    from dhyan.model_check import find_saved_recipe
+
     options = _without_defaults(options)
     overridden = dict(map(parse_setting, overrides or []))
     _check_once(overridden, options)
@@ -113,28 +115,3 @@ def find_recipe(name: str) -> str:
 def is_folder(name: str) -> bool:
     """Whether the name of a recipe is that of a folder; a shipped recipe of the name goes first."""
     return name not in shipped_recipes() and Path(name).is_dir()
-
-
-def find_saved_recipe(run: Path) -> Path:
-    """The recipe of a run's newest undamaged checkpoint; else the one the run was started with."""
-    from dhyan.atomic_folder import DamagedFolder
-    from dhyan.checkpoint import START_RECIPE, steps_in
-    from dhyan.model_check import check_folder
-
-    damage: DamagedFolder | None = None
-    for step in steps_in(run):
-        checkpoint = run / f"step-{step}"
-        if checkpoint.is_symlink():
-            raise UserError(f"{checkpoint}: is a link, not a checkpoint of this run; remove it")
-        try:
-            return check_folder(checkpoint).folder / "recipe.toml"
-        except DamagedFolder as error:
-            damage = damage or error
-    if damage:
-        raise damage
-    if (run / START_RECIPE).is_file():
-        return run / START_RECIPE
-    raise UserError(
-        f"{run}: was stopped before its recipe was saved; start it again with "
-        f"dhyan train RECIPE --out {run}"
-    )

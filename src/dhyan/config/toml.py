@@ -54,6 +54,9 @@ def load_recipe(
     A setting of the recipe that an override replaces or leaves without effect is dropped; an
     override without effect is an error. Another corpus resets what the recipe says about its own,
     unless it is the `same_corpus`, whose files have moved.
+
+    >>> dhyan.load_recipe("numbers", {"training.steps": 100}).training.steps
+    100
     """
     path, name = Path(name), str(name)
     if path.suffix != ".toml" and (RECIPES / f"{name}.toml").is_file():

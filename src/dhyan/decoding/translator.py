@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Unpack, overload
+from typing import Any, Unpack, overload
 
 import torch
 
@@ -106,7 +106,7 @@ class Translator:
     @overload
     def translate(
         self,
-        text: Iterable[str],
+        text: Iterable[Any],
         *,
         prefixes: str | Sequence[str] | None = None,
         glossary: Mapping[str, str] | None = None,
@@ -116,7 +116,7 @@ class Translator:
 
     def translate(
         self,
-        text: str | Iterable[str],
+        text: str | Iterable[Any],
         *,
         prefixes: str | Sequence[str] | None = None,
         glossary: Mapping[str, str] | None = None,
@@ -277,7 +277,7 @@ class Translator:
         return f"Translator({languages}, {ensemble}{size:,} parameters, {self.device})"
 
 
-def check_sentences(texts: Iterable[str]) -> list[str]:
+def check_sentences(texts: Iterable[Any]) -> list[str]:
     """The sentences of a list, or of a column of a frame; anything but a text is an error."""
     if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
         raise UserError(

@@ -7,5 +7,6 @@ imported; then the weights are compared with the model the recipe builds on the 
 from dhyan.model_check.model_folder import MODEL_FILES as MODEL_FILES
 from dhyan.model_check.model_folder import CheckedModel as CheckedModel
 from dhyan.model_check.model_folder import check_folder as check_folder
+from dhyan.model_check.model_folder import find_saved_recipe as find_saved_recipe
 from dhyan.model_check.model_folder import parse_saved_recipe as parse_saved_recipe
 from dhyan.model_check.model_folder import read_model as read_model

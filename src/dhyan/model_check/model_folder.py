@@ -7,7 +7,7 @@ from typing import Any
 
 from dhyan import atomic_folder
 from dhyan.atomic_folder import MANIFEST, DamagedFolder
-from dhyan.checkpoint import REMEDY, find_checkpoint, read_manifest
+from dhyan.checkpoint import REMEDY, START_RECIPE, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
 from dhyan.errors import UserError
 from dhyan.model_check.checkpoint_contents import (
@@ -202,3 +202,24 @@ def _check_finite(path: Path, data: bytes, header: Header) -> None:
 
     if not numpy.isfinite(numpy.frombuffer(data, "<f4", offset=header.data_start)).all():
         raise DamagedFolder(f"{path}: holds a weight that is not finite; {REMEDY}")
+
+
+def find_saved_recipe(run: Path) -> Path:
+    """The recipe of a run's newest undamaged checkpoint; else the one the run was started with."""
+    damage: DamagedFolder | None = None
+    for step in steps_in(run):
+        checkpoint = run / f"step-{step}"
+        if checkpoint.is_symlink():
+            raise UserError(f"{checkpoint}: is a link, not a checkpoint of this run; remove it")
+        try:
+            return check_folder(checkpoint).folder / RECIPE
+        except DamagedFolder as error:
+            damage = damage or error
+    if damage:
+        raise damage
+    if (run / START_RECIPE).is_file():
+        return run / START_RECIPE
+    raise UserError(
+        f"{run}: was stopped before its recipe was saved; start it again with "
+        f"dhyan train RECIPE --out {run}"
+    )
