@@ -93,7 +93,7 @@ class Translator:
         )
 
     @overload
-    def translate(  # type: ignore[overload-overlap]  # a text is an iterable of texts too
+    def translate(
         self,
         text: str,
         *,
