@@ -40,7 +40,7 @@ from tests.model_check.valid_model import tokenizer as learn_tokenizer
 RATIO, STEEPEST = 2.3, 3.0  # of the mean doubling, and of one that outgrows a cache; a square has 4
 FLOOR, ROUNDS = 0.05, 6
 TRACED_SIZES, EVENT_RATIO = (2_000, 4_000, 8_000), 2.6  # a square has 4
-LARGER = {"vectors": 4}  # up to 4,000 bytes its cost is a constant, which hides the slope
+LARGER = {"vectors": 4}  # its events triple once between 4,000 and 6,000 bytes; above, they double
 LONG, CPU_SECONDS = 128_000, 10.0  # bytes; a quadratic regular expression takes half a minute
 PARTS = {  # slow functions, and those that outgrow every cache, get a part of the longest text
     **dict.fromkeys(("encode", "decode", "terminal", "leaks", "boilerplate", "from-json"), 4),
