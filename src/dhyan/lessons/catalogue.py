@@ -1,4 +1,4 @@
-"""The catalogue: every lesson by section, and the texts in English and in Hindi.
+"""The catalogue: every lesson by section, with its title and text in English and Hindi.
 
 A lesson is the function of its own name in `lessons/<section>/<name>.py`. Its table in
 `text/en.toml` has its summary and gives its place in the list, so `dhyan lesson` lists the lessons

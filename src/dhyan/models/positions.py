@@ -1,4 +1,4 @@
-"""Position embeddings, added to the token embeddings of a Transformer."""
+"""Position embeddings of a Transformer: sinusoidal or learned, added to token embeddings."""
 
 from typing import Protocol, runtime_checkable
 

@@ -1,4 +1,4 @@
-"""Evaluate translation systems on a test set: models translate it, files hold translations."""
+"""Evaluate translation systems on a test set; a system is a model or a file of its translations."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One step of greedy search and beam search in place: the definition, or the kernels for it."""
+"""One in-place step of greedy or beam search: PyTorch reference, or Triton kernels."""
 
 import torch
 from jaxtyping import Float, Int

@@ -1,4 +1,4 @@
-"""Costs of attention scores: parameters and multiply-adds, by formula and counted, and time."""
+"""Costs of attention scores: parameters and multiply-adds (by formula and counted), and time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Three improvements of the plain encoder-decoder, measured: embeddings, depth, reversal."""
+"""Three improvements of the plain encoder-decoder, measured: embeddings, depth, reversed source."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

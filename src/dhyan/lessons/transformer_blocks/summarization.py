@@ -1,4 +1,4 @@
-"""Extractive summarization: a head for each perspective, or a single head for all."""
+"""Extractive summarization by attention: one head per query topic, compared with a single head."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
