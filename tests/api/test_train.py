@@ -13,6 +13,7 @@ import pytest
 import dhyan
 from dhyan.api import progress
 from dhyan.run import Run
+from dhyan.training.events import Stepped, Validated
 from tests.api.conftest import TINY
 from tests.tiny_models import dhyan as dhyan_command
 from tests.tiny_models import write_corpus
@@ -117,7 +118,7 @@ class progress_of:
         return False
 
     def report(self, event):
-        if isinstance(event, progress.Stepped) and not self.calls:
+        if isinstance(event, Stepped) and not self.calls:
             self.calls += 1
             self.call(event)
 
@@ -197,8 +198,8 @@ def test_a_notebook_gets_a_bar(monkeypatch, trained):
     monkeypatch.setattr(progress, "_notebook_display", lambda: handle)
     run = next(_runs(trained.folder))
     with progress.show_progress(run, progress=True) as report:
-        report(progress.Stepped(3, 1, 2.5, 0.1, 1.0, 100, 1.0))
-        report(progress.Validated(4, {"loss": 2.0, "bleu": 1.0}, True))
+        report(Stepped(3, 1, 2.5, 0.1, 1.0, 100, 1.0))
+        report(Validated(4, {"loss": 2.0, "bleu": 1.0}, True))
     assert 'value="3" max="12"' in handle.html[0]
     assert "BLEU 1.00" in handle.html[1]
 

@@ -9,6 +9,7 @@ import pytest
 from dhyan.atomic_folder import write_manifest
 from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.progress import plain_lines
+from dhyan.config import Training
 from dhyan.run.load import choose_device
 from dhyan.run.resume_checks import warn_about_environment
 from dhyan.training.events import (
@@ -26,7 +27,7 @@ from tests.faults.fork_client import newest_step, traced
 RUN = SimpleNamespace(
     folder=SimpleNamespace(
         recipe=SimpleNamespace(
-            training=SimpleNamespace(steps=2, validate_every=1, save_every=1),
+            training=Training(steps=2, validate_every=1, save_every=1),
         )
     ),
     trainer=SimpleNamespace(state=SimpleNamespace(step=0)),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.api.pairs import Columns, PairData, PairStream, files_of, to_pairs
-from dhyan.api.progress import format_scores, show_progress
+from dhyan.api.progress import show_progress
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import is_run
 from dhyan.config import Recipe, dump_recipe, load_recipe
@@ -23,6 +23,7 @@ from dhyan.errors import UserError
 from dhyan.model_check import find_saved_recipe
 from dhyan.run import Run, load
 from dhyan.run import train as start_run
+from dhyan.training.progress import format_scores
 
 RECIPE = "bahdanau2015-small"
 DATA_FOLDER = "data"  # of a run folder: the pairs that were given in memory

@@ -29,9 +29,6 @@ from dhyan.cli.options import (
 )
 from dhyan.cli.progress import (
     EXIT_CODES,
-    event_lines,
-    format_duration,
-    format_speed,
     plain_lines,
     progress_bar,
     stopped_by_signals,
@@ -40,6 +37,7 @@ from dhyan.cli.progress import (
 from dhyan.cli.recipe import override_recipe
 from dhyan.config import Data
 from dhyan.errors import UserError
+from dhyan.training.progress import event_lines, format_duration, format_speed
 
 if TYPE_CHECKING:
     from dhyan.compare.budget import Budget

@@ -38,7 +38,6 @@ from dhyan.cli.options import (
 )
 from dhyan.cli.progress import (
     EXIT_CODES,
-    format_scores,
     plain_lines,
     progress_bar,
     stopped_by_signals,
@@ -46,6 +45,7 @@ from dhyan.cli.progress import (
 from dhyan.cli.recipe import is_folder, override_recipe, resumed_recipe
 from dhyan.config import shipped_recipes
 from dhyan.errors import UserError
+from dhyan.training.progress import format_scores
 
 if TYPE_CHECKING:
     from dhyan.run import Run

@@ -69,7 +69,7 @@ from dhyan.training.trainer import Trainer
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A training run; iterate over it to train, up to the recipe's last step.
 
@@ -102,6 +102,10 @@ class Run:
                 for log in logs:
                     log.write(event)
                 yield event
+
+    def __repr__(self) -> str:
+        steps = self.folder.recipe.training.steps
+        return f"Run({str(self.folder.path)!r}, step {self.trainer.state.step:,} of {steps:,})"
 
     def _events(self, *, new: bool) -> Iterator[Event]:
         if new:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.cli.progress import TimeLeft
 from dhyan.training.events import Saved, Skipped, Stepped, Validated
+from dhyan.training.progress import TimeLeft
 
 STEPS, REPORT, EVERY = 3000, 10, 500
 
