@@ -29,7 +29,7 @@ def test_the_readmes_program_runs(tmp_path):
         pass
     [program] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     (tmp_path / "program.py").write_text(program)
-    assert "decoder.attention" in run("program.py", cwd=tmp_path)
+    assert "BLEU" in run("program.py", cwd=tmp_path)
 
 
 def test_the_readme_names_recipes_and_commands_that_exist():
