@@ -28,7 +28,7 @@ def serve(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="Run folders, or step-N checkpoints of them; each has its own worker process.",
         ),
     ],
