@@ -18,7 +18,8 @@ from dhyan.cli.translate import TranslationJob
 from dhyan.cli.translate_io import OutputStyle, in_chunks, read_input
 from dhyan.config import DecodingOptions
 from dhyan.data.read_text import MAX_LINE_BYTES
-from dhyan.decoding.translator import Translation
+from dhyan.decoding.language_check import LanguageCheck
+from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.run import train
 from dhyan.run.evaluate import read_test_set, translate_test_set
@@ -82,19 +83,21 @@ def run_translate(translator, content, mode="plain", *, chunk=512):
     job = TranslationJob(
         name="stdin",
         style=style,
+        table=None,
         paragraphs=paragraphs,
         files={},
         prefixes=None,
         glossary=None,
         forbidden=(),
         progress=ProgressLines(quiet=True),
+        language_check=None if isinstance(translator, Translator) else translator.language_check(),
     )
     output, errors, failure = io.StringIO(), io.StringIO(), None
     before, sys.stdin = sys.stdin, Stdin(content)
     try:
         with redirect_stdout(output), redirect_stderr(errors):
             for lines in in_chunks(read_input(None), chunk):
-                job.translate(translator, options, lines)
+                job.translate(translator, options, lines, output)
             job.check_end()
     except UserError as error:
         failure = error
@@ -264,6 +267,9 @@ class FailingTranslator:
         self.translator, self.errors = translator, errors
         self.language = translator.language
 
+    def language_check(self):
+        return LanguageCheck.of(self.translator)
+
     def translate_sentences(self, texts, options, **constraints):
         for text, error in self.errors.items():
             if text in texts:
@@ -294,6 +300,10 @@ class CopyTranslator:
 
     def __init__(self, tokenizer):
         self.tokenizer = tokenizer
+
+    def language_check(self):
+        """A check that is complete: the words of its input are of no language."""
+        return LanguageCheck(self.tokenizer, self.tokenizer, complete=True)
 
     def translate_sentences(self, texts, options, **constraints):
         ids = self.tokenizer.encode_batch(texts)
