@@ -243,6 +243,20 @@ BAD_CORPORA = {
     ),
     "CSV with an open quote": table("a.csv", b'en,hi\n"a,b\n', refused=r"a\.csv:2: broken quoting"),
     "CSV of too many fields": table("a.csv", b"en,hi\na,b,c\n", refused=r"a\.csv:2: .*is 3, not 2"),
+    "CSV of semicolons": table(
+        "a.csv",
+        b"English;Hindi\n" + TSV.replace(b"\t", b";"),
+        reported="columns are separated by semicolon, not by comma",
+    ),
+    "TSV with a header": table(
+        "a.tsv", b"English\tHindi\n" + TSV, reported="line 1 is the header: English, Hindi"
+    ),
+    "TMX with entities": table(
+        "a.tmx",
+        b'<!DOCTYPE tmx [<!ENTITY a "a"><!ENTITY b "&a;&a;">]><tmx/>',
+        refused=r"a\.tmx:1: holds declarations in its DOCTYPE; remove",
+    ),
+    "TMX cut short": table("a.tmx", b"<tmx><body>\n<tu>", refused=r"a\.tmx:2: not well-formed"),
     "ragged JSONL": table("a.jsonl", PAIR + b'{"source": "a"}\n', refused=r"a\.jsonl:2: no key"),
     "JSONL cut short": table("a.jsonl", PAIR + PAIR[:20], refused=r"a\.jsonl:2: not JSON"),
     "JSONL of numbers": table(

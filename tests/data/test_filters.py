@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dhyan.cli.data import app
-from dhyan.config import load_recipe
+from dhyan.config import differences, load_recipe
 from dhyan.data.corpus import load_corpus
 from dhyan.data.filters import has_entity, unescape_entities
 from dhyan.data.pairs import ReadReport
@@ -14,6 +14,7 @@ from dhyan.data.prepare import prepare
 from dhyan.data.prepared_corpus import open_prepared
 from dhyan.data.read_pairs import read_pairs
 from dhyan.errors import UserError
+from dhyan.run.resume_checks import MAY_CHANGE
 from tests.tiny_models import tiny_settings
 
 ROWS = [
@@ -115,6 +116,12 @@ def test_the_validation_set_keeps_its_duplicates(table):
     settings = {"data.valid_source": str(table), "data.dedupe": True, "data.allow_leakage": True}
     corpus = load_corpus(recipe_of(table, **settings))
     assert (len(corpus.training), len(corpus.validation)) == (5, 6)
+
+
+@pytest.mark.parametrize("key", ["unescape", "dedupe", "drop_leaks"])
+def test_a_run_resumes_with_the_same_filters(key, table):
+    recipe, other = recipe_of(table), recipe_of(table, **{f"data.{key}": True})
+    assert set(differences(recipe, other)) - MAY_CHANGE == {f"data.{key}"}
 
 
 @pytest.mark.parametrize("key", ["unescape", "dedupe", "drop_leaks"])

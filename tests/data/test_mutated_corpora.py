@@ -12,11 +12,21 @@ from dhyan.data.leakage import LeakageDetector
 from dhyan.data.pairs import ReadReport
 from dhyan.data.read_pairs import read_pairs
 from dhyan.errors import UserError
-from tests.data.bad_corpora import EN, HI, JSONL, TSV
+from tests.data.bad_corpora import EN, ENGLISH, HI, HINDI, JSONL, TSV
 from tests.data.hostile_text import hostile_line
 
 CSV = b"en,hi\n" + TSV.replace(b"\t", b",")
+TMX = (
+    '<tmx version="1.4"><header srclang="en"/><body>\n'
+    + "".join(
+        f'<tu><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv xml:lang="hi"><seg>{b}</seg></tuv></tu>\n'
+        for a, b in zip(ENGLISH, HINDI, strict=True)
+    )
+    + "</body></tmx>\n"
+).encode()
 SEEDS = {
+    "b.csv": CSV.replace(b",", b";"),
+    "a.tmx": TMX,
     "a.en": EN,
     "a.tsv": TSV,
     "a.csv": CSV,
