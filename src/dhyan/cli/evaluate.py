@@ -56,7 +56,7 @@ Source = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Source text, a sentence per line, or a .tsv, .csv or .jsonl of pairs; "
+        help="Source text, a sentence per line, or a .tsv, .csv, .jsonl or .tmx of pairs; "
         "not needed for files of translations.",
     ),
 ]
