@@ -13,7 +13,7 @@ from typing import Any
 
 RECIPES = ("bahdanau2015-small", "transformer2017-small")
 BUSY = 2  # processes that compute without pause
-ROUNDS, STEPS, WARM_UP = 7, 10, 3  # bursts of each variant, steps of a burst, bursts before them
+ROUNDS, STEPS, WARM_UP = 7, 5, 2  # bursts of each variant, steps of a burst, bursts before them
 WAIT_POLICY = "OMP_WAIT_POLICY"
 VARIANTS: dict[str, tuple[int, dict[str, str]]] = {  # threads (0: the default), environment
     "one thread": (1, {WAIT_POLICY: "PASSIVE"}),
@@ -31,6 +31,7 @@ SETTINGS = {
     "training.valid_sentences": 0,
     "training.early_stopping_metric": "loss",
     "training.report_every": STEPS,
+    "training.tokens_per_batch": 1024,
 }
 
 
