@@ -66,6 +66,7 @@ def threads() -> dict[str, Any]:
     results = {recipe: measure(recipe) for recipe in RECIPES}
     return {
         "unit": "target tokens per second, median of bursts in turn",
+        "note": "'alone' adds no busy process; load_average is that of the machine at the end",
         "busy_processes": BUSY,
         "rounds": ROUNDS,
         "steps_per_burst": STEPS,
