@@ -23,7 +23,11 @@ def show(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", help="Figure as .png, .svg or .pdf, or the numbers as .json."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Figure as .png, .svg or .pdf, or attention weights as .json.",
+            show_default="the terminal",
         ),
     ] = None,
     attention: Annotated[
@@ -34,7 +38,9 @@ def show(
             show_default="the last cross-attention",
         ),
     ] = "",
-    tokens: Annotated[bool, typer.Option("--tokens", help="Show tokens instead of words.")] = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Tokens: axes of subword tokens instead of words.")
+    ] = False,
     beam: Beam = None,
     device: Device = "auto",
     threads: Threads = 0,
@@ -48,9 +54,9 @@ def show(
     if not sentence.isascii() and any("\ud800" <= character <= "\udfff" for character in sentence):
         raise UserError("the sentence is not UTF-8; check the encoding of the terminal")
     translator = load_model(model, device, threads)
+    from dhyan.decoding.language_check import LanguageCheck
     from dhyan.decoding.translator import TooLong
     from dhyan.insight.explain import explain_translation
-    from dhyan.special_tokens import UNK
 
     try:
         [translation] = translator(sentence, beam=beam, nbest=1)
@@ -59,8 +65,12 @@ def show(
     maps = explain_translation(translator, sentence, translation, words=not tokens)
     chosen = choose_maps(maps, attention)
     typer.echo(translation.text)
-    if unknown := translator.encode(sentence).count(UNK):
-        warn(f"{unknown} of its words or characters are not in the vocabulary")
+    if unknown := translation.unknown_words:
+        warn(f"not in the vocabulary: {', '.join(unknown)}")
+    check = LanguageCheck.of(translator)
+    check.add([sentence])
+    if line := check.warning():
+        warn(line)
     if not translation.finished:
         cut = "cut off at the length limit (decoding.max_length)"
         warn("stops where no token was allowed" if translation.no_token_allowed else cut)

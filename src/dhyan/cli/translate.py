@@ -55,13 +55,19 @@ OPTION_NAMES = {"forbidden": "--forbid"}
 def translate(
     model: Model,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="Sentences, one per line; else stdin.")
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Source text, a sentence per line, plain or compressed; or a table, with --columns.",
+            show_default="stdin",
+        ),
     ] = None,
     columns: Annotated[
         str,
         typer.Option(
             metavar="NAME",
             help="Column or key of a .csv, .tsv or .jsonl to translate; adds a column translation.",
+            show_default="none",
         ),
     ] = "",
     output: Annotated[
@@ -70,13 +76,17 @@ def translate(
             "-o",
             "--output",
             metavar="FILE",
-            help="Output file, written when all is translated.",
+            help="Output file, complete or not written at all.",
             show_default="stdout",
         ),
     ] = None,
     other_models: Annotated[
         list[Path] | None,
-        typer.Option("--with", metavar="MODEL", help="Further model of an ensemble; repeatable."),
+        typer.Option(
+            "--with",
+            metavar="MODEL",
+            help="Ensemble: a further model, whose probabilities are averaged; repeatable.",
+        ),
     ] = None,
     beam: Beam = None,
     nbest: Annotated[int, option(DecodingOptions, "nbest")] = 1,
@@ -102,40 +112,60 @@ def translate(
     top_k: Annotated[int | None, recipe_option(DecodingOptions, "top_k")] = None,
     top_p: Annotated[float | None, recipe_option(DecodingOptions, "top_p")] = None,
     seed: Annotated[int | None, recipe_option(DecodingOptions, "seed")] = None,
-    prefix: Annotated[str, typer.Option(help="Prefix of every translation.")] = "",
+    prefix: Annotated[
+        str, typer.Option(help="Forced prefix of every translation.", show_default="none")
+    ] = "",
     prefixes: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Prefix of each line's translation, or empty."),
+        typer.Option(
+            metavar="FILE",
+            help="Forced prefixes, one per line of input, empty for none; # begins a comment.",
+        ),
     ] = None,
     glossary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Glossary: TSV of source and target term.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Glossary: TSV of source and target term, by constrained beam search; # begins a comment.",
+        ),
     ] = None,
     forbid: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Forbidden target terms, one per line.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Forbidden target terms, one per line; # begins a comment."
+        ),
     ] = None,
     paragraphs: Annotated[
-        bool, typer.Option("--paragraphs", help="Split each line into sentences.")
+        bool,
+        typer.Option(
+            "--paragraphs",
+            help="Paragraphs: split each line into sentences, translate and rejoin them.",
+        ),
     ] = False,
     align: Annotated[
-        bool, typer.Option("--align", help="Add word alignments by attention, as 0-0 1-2.")
+        bool,
+        typer.Option(
+            "--align", help="Word alignments by attention: adds source-target pairs, as 0-0 1-2."
+        ),
     ] = False,
     attention: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="With --align: attention maps whose name contains this.",
+            help="Attention maps to align by: those whose name contains this.",
             show_default="all cross-attentions",
         ),
     ] = "",
     words: Annotated[
-        bool, typer.Option("--words", help="Add the probability of each word.")
+        bool,
+        typer.Option(
+            "--words", help="Word probabilities: adds the probability of each word, from 0 to 1."
+        ),
     ] = False,
     as_json: AsJson = False,
     plain: Annotated[
         bool,
-        typer.Option(
-            "--plain", help="On a GPU: plain search in full precision, without the engine."
-        ),
+        typer.Option("--plain", help="Plain search in full precision, without the GPU engine."),
     ] = False,
     device: Device = "auto",
     threads: Threads = 0,

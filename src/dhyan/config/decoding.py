@@ -42,32 +42,48 @@ class DecodingOptions:
     """
 
     max_source_length: int = setting(
-        1024, "Most tokens of a source sentence; a longer one is an error.", low=1, high=10_000
+        1024,
+        "Maximum length of a source sentence, in tokens; a longer one is an error.",
+        low=1,
+        high=10_000,
     )
-    beam: int = setting(5, "Beam size; 1 is greedy search.", low=1, high=1000)
-    nbest: int = setting(1, "Number of translations per sentence.", low=1, high=1000)
+    beam: int = setting(
+        5, "Beam size, in hypotheses per sentence; 1 is greedy search.", low=1, high=1000
+    )
+    nbest: int = setting(1, "N-best list: number of translations per sentence.", low=1, high=1000)
     length_penalty: float = setting(
-        1.0, "Length penalty: scores are log-probability / length ** this.", low=0.0, high=10.0
+        1.0,
+        "Length penalty, an exponent: scores are log-probability / length ** this.",
+        low=0.0,
+        high=10.0,
     )
     coverage_penalty: float = setting(
         0.0, "Coverage penalty weight (Wu et al., 2016); 0 is none.", low=0.0, high=1e6
     )
     min_length: int = setting(
-        0, "Fewest tokens of a translation; 0 is no bound.", low=0, high=10_000
+        0, "Minimum length of a translation, in tokens; 0 is none.", low=0, high=10_000
     )
     max_length: int = setting(
-        0, "Most tokens of a translation; 0 is 3 × source + 50.", low=0, high=10_000
+        0, "Maximum length of a translation, in tokens; 0 is 3 × source + 50.", low=0, high=10_000
     )
     no_repeat_ngram: int = setting(
-        0, "No n-gram of this many tokens occurs twice; 0 allows all.", low=0, high=10_000
+        0, "No-repeat n-gram size, in tokens: none occurs twice; 0 allows all.", low=0, high=10_000
     )
     beam_groups: int = setting(
-        1, "Groups of diverse beam search (Vijayakumar et al., 2018).", low=1, high=1000
+        1,
+        "Number of groups of diverse beam search (Vijayakumar et al., 2018); 1 is none.",
+        low=1,
+        high=1000,
     )
     diversity_penalty: float = setting(
-        0.5, "Diversity penalty between beam groups, per repeated token.", low=0.0, high=1e6
+        0.5,
+        "Diversity penalty between beam groups, per repeated token, in log-probability.",
+        low=0.0,
+        high=1e6,
     )
-    sample: bool = setting(False, "Sample tokens instead of searching for the best.")
+    sample: bool = setting(
+        False, "Sampling: draw tokens from the model's distribution, without a beam."
+    )
     temperature: float = setting(
         1.0,
         "Sampling temperature; below 1 prefers likely tokens.",
@@ -77,19 +93,19 @@ class DecodingOptions:
     )
     top_k: int = setting(
         0,
-        "Sample from the k likeliest tokens (Fan et al., 2018); 0 is all.",
+        "Top-k sampling (Fan et al., 2018): from the k likeliest tokens; 0 is all.",
         low=0,
         high=1_000_000,
         only_with="sample",
     )
     top_p: float = setting(
         1.0,
-        "Nucleus sampling (Holtzman et al., 2020): sample from this probability mass.",
+        "Nucleus sampling (Holtzman et al., 2020): from this probability mass; 1 is all.",
         low=1e-6,
         high=1.0,
         only_with="sample",
     )
-    seed: int = setting(1, "Seed of sampling.", low=0, only_with="sample")
+    seed: int = setting(1, "Random seed of sampling.", low=0, only_with="sample")
 
     @property
     def width(self) -> int:
