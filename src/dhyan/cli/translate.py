@@ -126,7 +126,7 @@ def translate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Glossary: TSV of source and target term, by constrained beam search; # begins a comment.",
+            help="Glossary: TSV of source and target term; # begins a comment.",
         ),
     ] = None,
     forbid: Annotated[
