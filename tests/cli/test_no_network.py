@@ -111,7 +111,7 @@ LONG = {
         "data", "prepare", "numbers", "--source", "a.en", "--target", "a.hi", "--out", "prepared",
     ),
     "primer": ("data", "primer", "--pairs", "20", "--test-pairs", "5", "--out", "primer"),
-    "lesson": ("lesson", "context", "-o", "lesson.png"),
+    "lesson": ("lesson", "context_vector", "-o", "lesson.png"),
     "average": ("average", "twice", "--last", "2", "--out", "averaged"),
     "compare": (
         "compare", "numbers", "reverse", "--quick", "--budget", "2", "--data", "numbers",
