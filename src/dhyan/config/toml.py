@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.config.recipe import Recipe
+from dhyan.config.sections import Data
 from dhyan.config.settings import (
     parse_section,
     section_types,
@@ -146,9 +147,15 @@ def _reset_corpus(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
     for name in (*CORPORA, "target"):
         data.pop(name, None)
     old = [name for name in CORPUS_SETTINGS if f"data.{name}" not in overrides]
-    if reset := [name for name in old if data.pop(name, None)]:
+    if reset := [name for name in old if _is_set(name, data.pop(name, None))]:
         keys = ", ".join(f"data.{name}" for name in reset)
         logger.info(f"data.{new[0]} names another corpus than the recipe's: {keys} reset")
+
+
+def _is_set(name: str, value: object) -> bool:
+    """Whether a value of [data] in TOML is given, and not the default."""
+    default = settings_of(Data)[name].default
+    return value is not None and value != (list(default) if type(default) is tuple else default)
 
 
 def _same(old: object, new: object) -> bool:
