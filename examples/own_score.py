@@ -4,7 +4,6 @@ dhyan --plugin own_score.py train … --set decoder.attention.score=cosine
 """
 
 import sys
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -33,7 +32,7 @@ class CosineScore(nn.Module, Score):
 
 
 if __name__ == "__main__":
-    out, steps = Path(sys.argv[1]), int(sys.argv[2])
+    out, steps = sys.argv[1], int(sys.argv[2])
     settings = {"decoder.attention.score": "cosine", "training.steps": steps}
     for event in train(dhyan.load_recipe("numbers", settings), out):
         print(event)
