@@ -128,7 +128,7 @@ def test_the_schema_has_the_declared_bounds_and_help(server):
     fields = document["components"]["schemas"]["TranslateRequest"]["properties"]
     nbest = fields["nbest"]
     assert (nbest["minimum"], nbest["maximum"], nbest["default"]) == (1, 16, 1)
-    assert nbest["description"] == "Number of translations per sentence."
+    assert nbest["description"] == "N-best list: number of translations per sentence."
     [beam] = [choice for choice in fields["beam"]["anyOf"] if choice["type"] == "integer"]
     assert (beam["minimum"], beam["maximum"]) == (1, 16)
     assert fields["beam"]["description"].startswith("Beam size")
