@@ -16,7 +16,7 @@ def test_a_default_slower_than_promised_is_named():
         "small, busy: default 29.0, one thread 30.0"
     ]
     assert misses("small", {"alone": {**alone, DEFAULT: 97.0}, "busy": busy}) == [
-        "small, alone: passive 97.0, spinning 100.0"
+        "small, alone: default 97.0, spinning 100.0"
     ]
 
 
