@@ -15,6 +15,8 @@ from typing import IO, Any
 from dhyan import atomic_folder
 from dhyan.atomic_folder import MANIFEST, DamagedFolder, sync, to_json_bytes
 from dhyan.errors import UserError
+from dhyan.pretrained import model_folder, suggest_name
+from dhyan.quantization import dequantize
 from dhyan.safe_io.files import read_file
 from dhyan.safe_io.json_toml import read_json
 from dhyan.safe_io.safetensors_header import read_header
@@ -120,8 +122,12 @@ def newest_valid_checkpoint(
     return None
 
 
-def find_checkpoint(folder: Path) -> Path:
-    """The checkpoint of a path: itself, or of a run folder the best, else the newest."""
+def find_checkpoint(model: str | Path) -> Path:
+    """The checkpoint of a model: the folder itself, or of a run folder the best, else the newest.
+
+    A text may be the name of a pretrained model.
+    """
+    folder = model_folder(model)
     if (folder / MANIFEST).is_file() and (folder / PREPARED_CORPUS_FILE).is_file():
         use = f"train with --set data.prepared={folder}"
         raise UserError(f"{folder}: is a prepared corpus, not a model; {use}")
@@ -129,7 +135,9 @@ def find_checkpoint(folder: Path) -> Path:
         return folder
     if not folder.is_dir():
         problem = "is a file, not a model folder" if folder.exists() else "no such model folder"
-        raise UserError(f"{folder}: {problem}; give a run folder or one of its step-N")
+        raise UserError(
+            f"{folder}: {problem}; give a run folder or one of its step-N{suggest_name(model)}"
+        )
     steps = steps_in(folder)
     if not steps:
         raise UserError(f"{folder}: holds no checkpoint (no step-N); train one with 'dhyan train'")
@@ -216,6 +224,11 @@ def tensors_from_bytes(data: bytes) -> dict[str, Any]:
 
     read_header(io.BytesIO(data), len(data))
     return load(data)
+
+
+def weights_from_bytes(data: bytes) -> dict[str, Any]:
+    """The weights of a model in float32, whatever precision they are stored in."""
+    return dequantize(tensors_from_bytes(data))
 
 
 def _holds(folder: Path, files: Mapping[str, bytes]) -> bool:

@@ -25,6 +25,7 @@ from tests.model_check.valid_model import STEP, replace_file, rewrite_manifest
 
 WEIGHTS, RECIPE, SOURCE = "model.safetensors", "recipe.toml", "source.json"
 OPTIMIZER_STATE, TRAIN_STATE, BIAS = "training.safetensors", "training.json", "decoder.output.bias"
+OUTPUT, CARD = "decoder.output.weight", "card.json"
 FILES = (RECIPE, WEIGHTS, SOURCE, "target.json", OPTIMIZER_STATE, TRAIN_STATE)
 MAX_LAYERS = settings_of(RNNEncoder)["layers"].high
 HOSTILE_CHECKPOINTS = {}
@@ -314,6 +315,15 @@ def a_model_of_nothing(folder, marker):
 # weights that are not the recipe's
 
 
+def quantized(tensors, scale):
+    """The output layer in whole numbers, with this scale."""
+    return {OUTPUT: tensors[OUTPUT].astype("i1"), f"{OUTPUT}:scale": scales(tensors, "1"), **scale}
+
+
+def scales(tensors, value):
+    return numpy.full(len(tensors[OUTPUT]), numpy.float32(value), "f4")
+
+
 def changed_weights(change):
     def attack(folder, marker):
         tensors = dict(load((folder / WEIGHTS).read_bytes()))
@@ -327,7 +337,21 @@ def changed_weights(change):
 for title, change in {
     "another-shape": lambda t: t.update({BIAS: t[BIAS][:-1]}),
     "more-axes": lambda t: t.update({BIAS: t[BIAS][None]}),
-    "half-precision": lambda t: t.update({BIAS: t[BIAS].astype("f2")}),
+    "whole-numbers": lambda t: t.update({BIAS: t[BIAS].astype("i1")}),
+    "whole-numbers-without-scale": lambda t: t.update({OUTPUT: t[OUTPUT].astype("i1")}),
+    "scale-of-nothing": lambda t: t.update({"evil:scale": numpy.zeros(4, "f4")}),
+    "scale-of-a-scale": lambda t: t.update(
+        quantized(t, {f"{OUTPUT}:scale:scale": numpy.ones(1, "f4")})
+    ),
+    "scale-of-another-shape": lambda t: t.update(
+        quantized(t, {f"{OUTPUT}:scale": numpy.ones(1, "f4")})
+    ),
+    "scale-in-double": lambda t: t.update(
+        quantized(t, {f"{OUTPUT}:scale": numpy.ones(len(t[OUTPUT]))})
+    ),
+    "scale-infinite": lambda t: t.update(quantized(t, {f"{OUTPUT}:scale": scales(t, "inf")})),
+    "scale-too-large": lambda t: t.update(quantized(t, {f"{OUTPUT}:scale": scales(t, "1e38")})),
+    "half-precision-nan": lambda t: t.update({BIAS: t[BIAS].astype("f2") * numpy.float16("nan")}),
     "double-precision": lambda t: t.update({BIAS: t[BIAS].astype("f8")}),
     "another-name": lambda t: t.update({"decoder.output.bias2": t.pop(BIAS)}),
     "one-more": lambda t: t.update({"evil": numpy.zeros(4, "f4")}),
@@ -620,6 +644,19 @@ def optimizer_state_of_a_terabyte(folder, marker):
 @hostile()
 def train_state_of_a_terabyte(folder, marker):
     sparse_file(folder, TRAIN_STATE, b"{", 2**40)
+
+
+# cards
+
+hostile("card-pickle")(filled(CARD, payload))
+hostile("card-nested")(filled(CARD, b"[" * 30_000))
+hostile("card-a-list")(filled(CARD, b"[1, 2]"))
+hostile("card-too-large")(filled(CARD, b"{}" + b" " * 2**16))
+
+
+@hostile()
+def card_of_a_terabyte(folder, marker):
+    sparse_file(folder, CARD, b"{", 2**40)
 
 
 # whole run folders

@@ -26,7 +26,8 @@ NEED_TORCH = {  # refused when the model is built on the meta device, or when th
     *("a-model-of-nothing", "recipe-code-for-a-score", "recipe-layers-one-more"),
     *("recipe-of-the-most-layers", "tokenizer-one-piece-more", "weights-another-name"),
     *("weights-another-shape", "weights-infinity", "weights-more-axes", "weights-nan"),
-    *("weights-one-less", "weights-one-more"),
+    *("weights-one-less", "weights-one-more", "weights-scale-infinite", "weights-scale-too-large"),
+    "weights-half-precision-nan",
 }
 BY_COMMAND = (
     "link-weights-to-zeros-without-end", "pipe-manifest.json", "pickle-model.safetensors",

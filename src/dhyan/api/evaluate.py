@@ -78,10 +78,11 @@ def evaluate(
 ) -> Evaluation:
     """Translate the sources of `data` and score the translations against the targets.
 
-    `model` is a translator, the result of `dhyan.train`, a model folder, or a list of finished
-    translations. `data` has any form that `dhyan.train` takes. `metrics` are among `bleu`, `chrf`
-    and `ter`; the figures are sacreBLEU's, and `language` chooses its tokenizer, by default that of
-    the model. Further keywords are decoding options, such as `beam=1`.
+    `model` is a translator, the result of `dhyan.train`, a model folder, the name of a pretrained
+    model, or a list of finished translations. `data` has any form that `dhyan.train` takes.
+    `metrics` are among `bleu`, `chrf` and `ter`; the figures are sacreBLEU's, and `language` chooses
+    its tokenizer, by default that of the model. Further keywords are decoding options, such as
+    `beam=1`.
 
     >>> dhyan.evaluate(["सात"], [("seven", "सात")], metrics=["chrf"])
     Evaluation(chrF++ 100.00; 1 sentences)

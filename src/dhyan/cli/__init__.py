@@ -18,6 +18,7 @@ from dhyan.cli.evaluate import evaluate
 from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
 from dhyan.cli.messages import Exit
+from dhyan.cli.models import models
 from dhyan.cli.recipe import recipe
 from dhyan.cli.serve import serve
 from dhyan.cli.show import show
@@ -38,7 +39,8 @@ app = typer.Typer(
 WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SPIN_COUNT = "20000"  # libgomp's default is 300,000
 COMMANDS = (
-    demo, studio, train, translate, serve, evaluate, show, lesson, compare, info, recipe, average,
+    demo, studio, train, translate, models, serve, evaluate, show, lesson, compare, info, recipe,
+    average,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

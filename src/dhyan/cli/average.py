@@ -11,7 +11,7 @@ from dhyan.errors import UserError
 
 def average(
     models: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="MODEL…", help="Models to average: a run folder with --last, or several."
         ),
@@ -32,14 +32,17 @@ def average(
 
     if last and len(models) > 1:
         raise UserError(f"--last {last} is for one run, and {len(models)} models are named")
-    run = models[0]
-    folders = [run / f"step-{step}" for step in steps_in(run)[:last]] if last else models
+    run = Path(models[0])
+    newest_steps = [str(run / f"step-{step}") for step in steps_in(run)[:last]]
+    folders = newest_steps if last else models
     check_models(*folders)
 
     from dhyan.run.average_checkpoints import average as average_weights
     from dhyan.run.average_checkpoints import newest
 
-    checkpoints = newest(run, last) if last else models
+    checkpoints: list[str | Path] = [*newest(run, last)] if last else [*models]
     folder = average_weights(checkpoints, out)
-    names = [path.name for path in checkpoints] if last else read_manifest(folder)["average_of"]
+    names = (
+        [Path(path).name for path in checkpoints] if last else read_manifest(folder)["average_of"]
+    )
     typer.echo(f"{folder}  the mean of {', '.join(names)}")

@@ -19,11 +19,13 @@ from dhyan.cli.options import (
     Device,
     Threads,
     check_models,
+    is_model,
     load_model,
     split_columns,
 )
 from dhyan.cli.progress import interruptible, throttled
 from dhyan.errors import UserError
+from dhyan.pretrained import suggest_name
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -46,10 +48,11 @@ class SignificanceTest(StrEnum):
 
 
 Systems = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="SYSTEM",
-        help="Run folders, or text files of translations, one per line; the first is the baseline.",
+        help="Run folders, pretrained models (see dhyan models), or text files of translations, one "
+        "per line; the first is the baseline.",
     ),
 ]
 Source = Annotated[
@@ -160,7 +163,7 @@ def evaluate(
     """
     log_to_stderr(quiet=False)
     _check_exist(systems)
-    check_models(*(path for path in systems if path.is_dir()))
+    check_models(*filter(is_model, systems))
     from dhyan.data.pairs import ReadReport
     from dhyan.evaluation.metrics import check_metrics
     from dhyan.evaluation.significance import Resampling
@@ -191,18 +194,20 @@ def evaluate(
     resampling.check(len(reference_set.pairs))
     training_counts = _frequencies(train_source, reference_set.sources)
     from_files = {
-        path: read_translations(path, reference_set) for path in systems if path.is_file()
+        system: read_translations(Path(system), reference_set)
+        for system in systems
+        if _is_file(system)
     }
     outputs = [
-        from_files.get(path)
+        from_files.get(system)
         or _translate(
-            load_model(path, device, threads),
-            path,
+            load_model(system, device, threads),
+            system,
             reference_set,
             beam=beam or 0,
             attention=attention_statistics,
         )
-        for path in systems
+        for system in systems
     ]
     target_language = named_language or _language(outputs) or language_of(str(first_target or ""))
     results = score_systems(
@@ -224,25 +229,31 @@ def evaluate(
         typer.echo(_results_table(results, resampling))
 
 
-def _check_exist(systems: Iterable[Path]) -> None:
-    """Raise an error for a path that is neither a folder nor a file."""
+def _check_exist(systems: Iterable[str]) -> None:
+    """Raise an error for a system that is neither a model nor a file."""
     from dhyan.data.read_text import file_error, suggest_path
 
-    for path in systems:
-        if not path.exists():
-            reason = "neither a model folder nor a file of translations"
+    for system in systems:
+        path = Path(system)
+        if not is_model(system) and not path.exists():
+            reason = f"neither a model folder nor a file of translations{suggest_name(system)}"
             raise file_error(path, 0, f"{reason}; {suggest_path(path)}")
 
 
+def _is_file(system: str) -> bool:
+    """Whether a system is a file of translations."""
+    return not is_model(system) and Path(system).is_file()
+
+
 def _check_options(
-    systems: Iterable[Path],
+    systems: Iterable[str],
     beam: int | None,
     bootstrap: int,
     test: SignificanceTest | None,
     seed: int | None,
 ) -> None:
     """Raise an error for an option that would have no effect."""
-    if beam and all(path.is_file() for path in systems):
+    if beam and all(map(_is_file, systems)):
         raise UserError(
             "--beam is for models, and only files of translations are named; leave it out"
         )
@@ -251,21 +262,21 @@ def _check_options(
             raise UserError(f"{flag} has no effect with --bootstrap 0; leave one out")
 
 
-def _check_models_only(systems: Iterable[Path], *, attention: bool, gold: bool) -> None:
+def _check_models_only(systems: Iterable[str], *, attention: bool, gold: bool) -> None:
     """Raise an error for a file of translations where attention is needed."""
     flag = "--attention-statistics" if attention else "--gold-alignment" if gold else ""
-    for path in systems:
-        if flag and path.is_file():
-            raise UserError(f"{path}: a file of translations has no attention; leave out {flag}")
+    for system in systems:
+        if flag and _is_file(system):
+            raise UserError(f"{system}: a file of translations has no attention; leave out {flag}")
 
 
 def _check_source_unused(
-    systems: Iterable[Path], *, columns: str, train_source: Path | None
+    systems: Iterable[str], *, columns: str, train_source: Path | None
 ) -> None:
     """Raise an error for a model or an option that needs the source text."""
-    for path in systems:
-        if path.is_dir():
-            raise UserError(f"{path}: a model needs a text to translate; name it with --source")
+    for system in systems:
+        if is_model(system):
+            raise UserError(f"{system}: a model needs a text to translate; name it with --source")
     for flag, value in (("--train-source", train_source), ("--columns", columns)):
         if value:
             raise UserError(f"{flag} is about the source text; name it with --source")
@@ -273,7 +284,7 @@ def _check_source_unused(
 
 def _translate(
     translator: "Translator",
-    path: Path,
+    name: str,
     reference_set: "ReferenceSet",
     *,
     beam: int,
@@ -290,7 +301,7 @@ def _translate(
         warn(f"{printable(reference_set.file)}: {line}")
     return translate_test_set(
         translator,
-        str(path),
+        name,
         reference_set,
         beam=beam,
         attention=attention,

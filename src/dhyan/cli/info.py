@@ -34,7 +34,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "languages": {side: recipe["data"][f"{side}_language"] or "unknown" for side in SIDES},
         "encoder": recipe["encoder"],
         "decoder": recipe["decoder"],
-        "parameters": sum(math.prod(tensor.shape) for tensor in checked.header.tensors.values()),
+        "parameters": sum(map(math.prod, checked.shapes.values())),
         "vocabulary": {
             "tokenizer": recipe["text"]["tokenizer"],
             **dict(zip(SIDES, checked.sizes, strict=True)),
@@ -59,6 +59,8 @@ def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     from dhyan.safe_io.json_toml import read_json
 
     name = "training.json"
+    if name not in manifest["files"]:  # a slim model has none
+        return {"step": manifest["step"], "scores": {}}
     try:
         data = atomic_folder.read_files(folder, manifest, [name], remedy=REMEDY)[name]
         progress = read_json(data, finite=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from dhyan.config import Data, DecodingOptions, Training
 from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
+from dhyan.pretrained import model_folder
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translator
@@ -37,9 +37,8 @@ def recipe_option(section: type, name: str, *flags: str, metavar: str = "") -> A
     return option(section, name, *flags, default="the recipe's", metavar=metavar)
 
 
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Run folder, or one of its step-N checkpoints.")
-]
+MODEL_HELP = "Run folder, one of its step-N checkpoints, or a pretrained model (see dhyan models)."
+Model = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 Device = Annotated[str, typer.Option(help="Device: auto, cpu, cuda, cuda:1, mps.")]
 Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 for all, at most four.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON output.")]
@@ -79,10 +78,8 @@ def split_columns(text: str) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
-def load_model(
-    model: Path, device: str, threads: int, ensemble: Sequence[Path] = ()
-) -> "Translator":
-    """The translator of a model folder, or of an ensemble.
+def load_model(model: str, device: str, threads: int, ensemble: Sequence[str] = ()) -> "Translator":
+    """The translator of a model folder or name, or of an ensemble.
 
     The first model's files are checked before torch is imported, which takes longer.
     """
@@ -95,7 +92,12 @@ def load_model(
     return build_ensemble(models, device=device)
 
 
-def check_models(*models: str | Path) -> None:
+def is_model(name: str) -> bool:
+    """Whether a text names a model: a pretrained one, or a folder."""
+    return model_folder(name).is_dir()
+
+
+def check_models(*models: str) -> None:
     """Raise an error for a damaged or invalid model before torch is imported, which takes longer."""
     from dhyan.model_check import check_folder
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dhyan.cli.options import Overrides
+from dhyan.cli.options import Overrides, is_model
 from dhyan.config import Recipe, dump_recipe, load_recipe, parse_setting, shipped_recipes
 from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
@@ -15,9 +15,7 @@ from dhyan.errors import UserError
 def recipe(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="[RECIPE]", help="Recipe: a shipped name, a .toml file or a model folder."
-        ),
+        typer.Argument(metavar="[RECIPE]", help="Recipe: a shipped name, a .toml file or a model."),
     ] = "",
     overrides: Overrides = None,
 ) -> None:
@@ -101,17 +99,20 @@ def _check_used(recipe: Recipe, options: Mapping[str, Any]) -> None:
 
 
 def find_recipe(name: str) -> str:
-    """The path of a model's recipe, if the name is a model's folder; else the name itself.
+    """The path of a model's recipe, if the name is that of a model; else the name itself.
 
     The model is checked first, so that its recipe is the one it was saved with.
     """
     from dhyan.model_check import check_folder
 
-    if not is_folder(name):
+    if not is_model_recipe(name):
         return name
     return str(check_folder(name).folder / "recipe.toml")
 
 
-def is_folder(name: str) -> bool:
-    """Whether the name of a recipe is that of a folder; a shipped recipe of the name goes first."""
-    return name not in shipped_recipes() and Path(name).is_dir()
+def is_model_recipe(name: str) -> bool:
+    """Whether a recipe is that of a model: a folder or a pretrained model.
+
+    A shipped recipe of the name goes first.
+    """
+    return name not in shipped_recipes() and is_model(name)

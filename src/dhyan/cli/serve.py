@@ -11,6 +11,7 @@ import typer
 from dhyan.cli.messages import warn
 from dhyan.cli.options import Device, check_models, option
 from dhyan.errors import UserError
+from dhyan.pretrained import find_pretrained
 from dhyan.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ DEFAULT_THREADS = 4  # of all workers together
 
 def serve(
     models: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="MODEL",
-            help="Run folders, or step-N checkpoints of them; each has its own worker process.",
+            help="Run folders, step-N checkpoints of them, or pretrained models (see dhyan models); "
+            "each has its own worker process.",
         ),
     ],
     port: Annotated[
@@ -130,15 +132,15 @@ def serve(
 
 
 def _supervisors(
-    models: Sequence[Path],
+    models: Sequence[str],
     canaries: Sequence[Path],
     settings: ServerSettings,
     load: Mapping[str, Any],
 ) -> "list[Supervisor]":
-    """A supervisor for each model, by the name of its folder."""
+    """A supervisor for each model, by its pretrained name or that of its folder."""
     from dhyan.serving.supervisor import Supervisor
 
-    names = [model.absolute().name for model in models]
+    names = [model if find_pretrained(model) else Path(model).absolute().name for model in models]
     for name in names:
         if names.count(name) > 1:
             raise UserError(
@@ -152,7 +154,7 @@ def _supervisors(
     files: Sequence[Path | None] = canaries or [None] * len(models)
     command = [sys.executable, "-m", WORKER]
     return [
-        Supervisor(command, {"folder": str(model), **load}, settings, _canary(file), name=name)
+        Supervisor(command, {"folder": model, **load}, settings, _canary(file), name=name)
         for name, model, file in zip(names, models, files, strict=True)
     ]
 

@@ -1,5 +1,6 @@
 """`dhyan studio`: the web page that translates and shows the attention and every number."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +9,7 @@ import typer
 from dhyan.cli.messages import warn
 from dhyan.cli.options import check_models
 from dhyan.errors import UserError
+from dhyan.pretrained import model_folder, model_names
 
 if TYPE_CHECKING:
     from dhyan.studio.demo_models import DemoTraining
@@ -18,8 +20,11 @@ MODEL_PATTERNS = ("runs/*", "demo/run")  # where `dhyan train` and `dhyan demo` 
 
 def studio(
     models: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[MODELS]…", help="Run folders; else those in runs/."),
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODELS]…",
+            help="Run folders or pretrained models; else all pretrained models and those in runs/.",
+        ),
     ] = None,
     trace: Annotated[
         list[Path] | None,
@@ -34,8 +39,9 @@ def studio(
 ) -> None:
     """Open the web page: translate, watch the attention, look into every number.
 
-    The page is for this machine alone. Without a model, named or in runs/, four small demo models
-    are trained once and kept.
+    The page is for this machine alone. Without a name it has the pretrained models first, then the
+    models in runs/ and those of the demo. If there is none at all, four small demo models are trained
+    once and kept.
 
     Example: dhyan studio runs/bahdanau2015-small
     """
@@ -47,7 +53,8 @@ def studio(
     except ModuleNotFoundError as missing:
         raise UserError(f"the studio needs {missing.name}: pip install 'dhyan[studio]'") from None
 
-    folders = _check_cards(models or []) or ([] if trace else _find_models())
+    folders = _check_cards(list(map(model_folder, models or [])))
+    folders = folders or ([] if trace else _find_models())
     registry = ModelRegistry(folders, trace or [])
     bound = bind(ListenAddress(port=port))
     demo_training = None if registry.models else _train_demo_models(registry)
@@ -68,19 +75,36 @@ def _check_cards(folders: list[Path]) -> list[Path]:
 
 
 def _find_models() -> list[Path]:
-    """The models in the usual folders; one that cannot be read is left out with a warning."""
+    """The pretrained models, then those of runs, then demo models that were trained before.
+
+    Empty if there are only demo models, which are then completed.
+    """
+    from dhyan.studio.demo_models import cache_folder, trained_models
+
+    runs = sorted(path for pattern in MODEL_PATTERNS for path in Path().glob(pattern))
+    models = [*map(model_folder, model_names()), *_readable(runs)]
+    if models:
+        models += _readable(trained_models(cache_folder()))
+        warn(f"with {', '.join(map(_short_name, models))}")
+    return models
+
+
+def _readable(folders: Iterable[Path]) -> list[Path]:
+    """The folders that hold a model; one that cannot be read is left out with a warning."""
     from dhyan.checkpoint import steps_in
 
     models = []
-    for folder in sorted(path for pattern in MODEL_PATTERNS for path in Path().glob(pattern)):
+    for folder in folders:
         if folder.is_dir() and steps_in(folder):
             try:
                 models += _check_cards([folder])
             except UserError as error:
                 warn(f"left out: {error}")
-    if models:
-        warn(f"with {', '.join(map(str, models))}")
     return models
+
+
+def _short_name(folder: Path) -> str:
+    return folder.name if folder.is_absolute() else str(folder)
 
 
 def _train_demo_models(registry: "ModelRegistry") -> "DemoTraining":

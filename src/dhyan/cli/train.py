@@ -42,9 +42,10 @@ from dhyan.cli.progress import (
     progress_bar,
     stopped_by_signals,
 )
-from dhyan.cli.recipe import is_folder, override_recipe, resumed_recipe
+from dhyan.cli.recipe import is_model_recipe, override_recipe, resumed_recipe
 from dhyan.config import shipped_recipes
 from dhyan.errors import UserError
+from dhyan.pretrained import find_pretrained
 from dhyan.training.progress import format_scores
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RECIPE_HELP = (
-    "Recipe: a .toml file, a model folder whose recipe to use, with --resume the run folder to "
+    "Recipe: a .toml file, a model folder or pretrained model whose recipe to use, with --resume the "
+    "run folder to "
     f"continue, or one of {', '.join(shipped_recipes())}."
 )
 
@@ -141,7 +143,7 @@ def train(
 
 def _is_run_to_resume(recipe: str, out: str) -> bool:
     """Whether RECIPE is the folder of the run to resume, and not only the source of its recipe."""
-    if not is_folder(recipe):
+    if not is_model_recipe(recipe) or find_pretrained(recipe):
         if not recipe.endswith(".toml") and len(Path(recipe).parts) > 1:
             raise UserError(f"{recipe}: no such folder; name the folder of the run to resume")
         return False
@@ -160,7 +162,8 @@ def _new_run_folder(recipe: str, out: str) -> Path:
     """The folder of a run that is not named by RECIPE: `--out`, else runs/ and the recipe's name."""
     if out:
         return Path(out)
-    if is_folder(recipe) and (is_run(Path(recipe)) or (Path(recipe) / MANIFEST).is_file()):
+    own_folder = not find_pretrained(recipe) and is_model_recipe(recipe)
+    if own_folder and (is_run(Path(recipe)) or (Path(recipe) / MANIFEST).is_file()):
         raise UserError(
             f"{recipe} is a run: add --resume to continue it, or --out FOLDER to start a new run "
             f"with its recipe"

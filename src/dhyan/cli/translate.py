@@ -81,7 +81,7 @@ def translate(
         ),
     ] = None,
     other_models: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--with",
             metavar="MODEL",

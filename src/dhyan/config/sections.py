@@ -302,8 +302,9 @@ class Training:
     """How a model is trained; a step is one update of the weights."""
 
     init_from: str = setting(
-        "", "Fine-tuning: folder of the trained model to start from.", is_path=True
-    )
+        "", "Fine-tuning: trained model to start from, a folder or the name of a pretrained model.",
+        is_path=True, is_model=True,
+    )  # fmt: skip
     init_vocabulary: Literal["keep", "extend", "new"] = setting(
         "keep", "Fine-tuning: keep that model's vocabularies, extend them, or learn new ones.",
         only_with="init_from",

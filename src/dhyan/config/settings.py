@@ -16,6 +16,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, Literal, get_args, get_origin
 
 from dhyan.errors import UserError
+from dhyan.pretrained import find_pretrained
 
 LARGEST_INTEGER = 2**63 - 1  # the largest whole number a tensor can hold
 JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
@@ -33,7 +34,7 @@ class Setting:
     `low` and `high` bound a number, or each number of a list; `lengths` are the allowed lengths of
     a list. `only_with` names the setting of the same section without which this one has no effect:
     `"sample"` (true or not empty) or `"schedule=cosine|plateau"` (one of these values). `is_path`
-    marks the path of a file or folder.
+    marks the path of a file or folder, `is_model` one that may be the name of a pretrained model.
     """
 
     name: str = ""
@@ -46,6 +47,7 @@ class Setting:
     lengths: tuple[int, ...] = ()
     only_with: str = ""
     is_path: bool = False
+    is_model: bool = False
 
     def help_line(self) -> str:
         """The help with its unit."""
@@ -120,6 +122,7 @@ def setting(
     lengths: tuple[int, ...] = (),
     only_with: str = "",
     is_path: bool = False,
+    is_model: bool = False,
 ) -> Any:
     """A dataclass field with a default, its help and its bounds; see `Setting`."""
     declaration = Setting(
@@ -131,6 +134,7 @@ def setting(
         lengths=lengths,
         only_with=only_with,
         is_path=is_path,
+        is_model=is_model,
     )
     return field(default=default, metadata={"setting": declaration})
 
@@ -318,7 +322,8 @@ def with_absolute_paths(section: Any) -> Any:
     for name, declaration in settings_of(section).items():
         value = getattr(section, name)
         if declaration.is_path and value:
-            changes[name] = _absolute(value)
+            is_name = declaration.is_model and find_pretrained(value)
+            changes[name] = value if is_name else _absolute(value)
         elif tables := _tables(value):
             changes[name] = tuple(map(with_absolute_paths, tables))
     for name, inner in _inner_sections(section):

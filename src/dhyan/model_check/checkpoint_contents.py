@@ -12,12 +12,13 @@ from typing import Any
 from dhyan.config import Recipe
 from dhyan.config.settings import values_by_key
 from dhyan.errors import UserError
+from dhyan.quantization import Shape, stored_shapes
 from dhyan.safe_io.json_toml import safe_repr
 from dhyan.safe_io.safetensors_header import Header
 
 TENSORS_PER_LAYER = 4  # at least, in every encoder and decoder
 MAX_WIDTH = 1_000_000  # of a model with fewer weights than that
-DTYPE = "F32"
+DTYPE = "F32"  # of the optimizer state
 COUNTS = {
     *("step", "position", "validations_since_best", "rate_reductions", "length_multiple"),
     *("skipped_steps", "skipped_in_a_row", "restores", "split_steps"),
@@ -27,36 +28,34 @@ RAW_WEIGHT = "raw"  # the weight itself, where the saved model is a moving avera
 ADAM_STATE = {"step", "exp_avg", "exp_avg_sq"}  # for each weight; SGD has no state
 MAX_TENSORS_PER_WEIGHT = 4  # as large as the weight
 
-Shape = tuple[int, ...]
 
+def check_header(recipe: Recipe, header: Header) -> dict[str, Shape]:
+    """The shapes of the weights a file stores; an error if they cannot be the recipe's.
 
-def check_header(recipe: Recipe, header: Header) -> None:
-    """Refuse weights that cannot be the recipe's, by their number and dtype; torch is not needed."""
-    layers, tensors = recipe.encoder.layers + recipe.decoder.layers, len(header.tensors)
+    Their number and their type are compared; torch is not needed.
+    """
+    shapes = stored_shapes(header)
+    layers, tensors = recipe.encoder.layers + recipe.decoder.layers, len(shapes)
     if TENSORS_PER_LAYER * layers > tensors:
         raise UserError(
             f"recipe.toml asks for {layers:,} layers, and there are {tensors:,} tensors"
         )
-    weights = sum(prod(entry.shape) for entry in header.tensors.values())
+    weights = sum(map(prod, shapes.values()))
     for key, size in _sizes(recipe):
         if size > max(weights, MAX_WIDTH):
             raise UserError(f"recipe.toml: {key} is {size:,}, and there are {weights:,} weights")
-    for name, entry in header.tensors.items():
-        if entry.dtype != DTYPE:
-            raise UserError(
-                f"the saved weight {safe_repr(name)} is of type {entry.dtype}, not {DTYPE}"
-            )
+    return shapes
 
 
-def check_shapes(header: Header, shapes: Mapping[str, Shape]) -> None:
+def check_shapes(saved: Mapping[str, Shape], shapes: Mapping[str, Shape]) -> None:
     """Refuse weights that are not those of a model, by name and shape."""
-    problem, saved = "the saved weights do not fit the recipe", header.tensors
+    problem = "the saved weights do not fit the recipe"
     if unmatched := sorted(shapes.keys() ^ saved.keys()):
         raise UserError(f"{problem}: {safe_repr(unmatched[0])} is on one side only")
     for name, shape in shapes.items():
-        if saved[name].shape != shape:
+        if saved[name] != shape:
             raise UserError(
-                f"{problem}: {name!r} is {safe_repr(saved[name].shape)}, the model needs {shape}"
+                f"{problem}: {name!r} is {safe_repr(saved[name])}, the model needs {shape}"
             )
 
 
@@ -132,16 +131,16 @@ def check_train_state(state: Any, step: int) -> None:
         raise UserError("its 'length_multiple' cannot be 0")
 
 
-def check_optimizer_state(header: Header, weights: Header, recipe: Recipe) -> None:
+def check_optimizer_state(header: Header, weights: Mapping[str, Shape], recipe: Recipe) -> None:
     """Refuse optimizer tensors that do not belong to these weights, or not to this optimizer."""
     keys_by_weight = defaultdict[str, set[str]](set)
     for full_name, entry in header.tensors.items():
         name, _, key = full_name.rpartition(":")
-        if name not in weights.tensors:
+        if name not in weights:
             raise UserError(
                 f"the training state names a weight {safe_repr(name)} that this model lacks"
             )
-        shape = () if key == "step" else weights.tensors[name].shape
+        shape = () if key == "step" else weights[name]
         if entry.shape != shape or entry.dtype != DTYPE:
             raise UserError(
                 f"the training state's {safe_repr(full_name)} is {entry.dtype} of "
@@ -150,7 +149,7 @@ def check_optimizer_state(header: Header, weights: Header, recipe: Recipe) -> No
         keys_by_weight[name].add(key)
     raw = {RAW_WEIGHT} if recipe.training.ema_decay else set()
     expected = raw | (set() if recipe.training.optimizer == "sgd" else ADAM_STATE)
-    for name in weights.tensors:
+    for name in weights:
         keys = keys_by_weight[name]
         if keys not in (raw, expected):  # a frozen weight has no optimizer state
             key = min(keys ^ expected)

@@ -19,6 +19,9 @@ from dhyan.model_check.checkpoint_contents import (
     unknown_attention,
     weight_shapes,
 )
+from dhyan.pretrained import model_folder
+from dhyan.pretrained.card import CARD, MAX_CARD_BYTES
+from dhyan.quantization import Shape, is_finite
 from dhyan.safe_io.files import is_sparse, open_file, read_file
 from dhyan.safe_io.json_toml import read_json, read_toml, safe_repr
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES, Header, InvalidHeader, read_header
@@ -36,7 +39,8 @@ SMALL_FILES = {RECIPE: LONGEST_RECIPE, SOURCE: MAX_BYTES, TARGET: MAX_BYTES}
 class CheckedModel:
     """A model folder that was checked, and the bytes of its files.
 
-    `name` is the path it was asked for, `sizes` those of the source and target vocabulary.
+    `name` is the path or name it was asked for, `sizes` are those of the source and target
+    vocabulary, `shapes` those of the weights.
     """
 
     name: str
@@ -45,6 +49,7 @@ class CheckedModel:
     recipe: Recipe
     sizes: tuple[int, int]
     header: Header
+    shapes: Mapping[str, Shape]
     files: Mapping[str, bytes]
 
 
@@ -54,8 +59,8 @@ def check_folder(model: str | Path) -> CheckedModel:
     File names, kinds and sizes come first, then recipe and vocabularies, compared with their
     hashes; then the header of the weights and the training state.
     """
-    folder = find_checkpoint(Path(model))
-    if folder != Path(model) and folder.is_symlink():
+    folder = find_checkpoint(model)
+    if folder != model_folder(model) and folder.is_symlink():
         raise UserError(
             f"{folder}: is a link, not a checkpoint of this run; name what it points to"
         )
@@ -68,11 +73,12 @@ def check_folder(model: str | Path) -> CheckedModel:
     header = _read_header(folder, manifest, WEIGHTS)
     try:
         recipe = parse_saved_recipe(files[RECIPE])
-        check_header(recipe, header)
+        shapes = check_header(recipe, header)
     except UserError as fault:
         raise UserError(f"{folder}: {fault}") from None
-    _check_training_files(folder, manifest, recipe, header)
-    return CheckedModel(str(model), folder, manifest, recipe, sizes, header, files)
+    _check_training_files(folder, manifest, recipe, shapes)
+    _check_card(folder, manifest)
+    return CheckedModel(str(model), folder, manifest, recipe, sizes, header, shapes, files)
 
 
 def read_model(model: str | Path, *, allow_unknown_attention: bool = False) -> CheckedModel:
@@ -86,7 +92,7 @@ def read_model(model: str | Path, *, allow_unknown_attention: bool = False) -> C
     unknown = unknown_attention(checked.recipe)
     try:
         if not unknown:
-            check_shapes(checked.header, weight_shapes(checked.recipe, checked.sizes))
+            check_shapes(checked.shapes, weight_shapes(checked.recipe, checked.sizes))
         elif not allow_unknown_attention:
             raise UserError(
                 f"recipe.toml: no attention is called {safe_repr(unknown[0])}; "
@@ -119,12 +125,13 @@ def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
         if name not in listed:
             raise DamagedFolder(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
     for name in listed:
-        if name not in (*MODEL_FILES, *TRAINING_FILES):
+        if name not in (*MODEL_FILES, *TRAINING_FILES, CARD):
             raise DamagedFolder(
                 f"{folder / MANIFEST}: a model has no file {safe_repr(name)}; {REMEDY}"
             )
     optimizer_bytes = MAX_TENSORS_PER_WEIGHT * listed[WEIGHTS]["bytes"] + MAX_HEADER_BYTES + 8
     limits = {**SMALL_FILES, TRAIN_STATE: LONGEST_RECIPE, OPTIMIZER_STATE: optimizer_bytes}
+    limits[CARD] = MAX_CARD_BYTES
     for name in listed.keys() & limits.keys():
         if listed[name]["bytes"] > limits[name]:
             raise UserError(
@@ -158,7 +165,7 @@ def _read_header(folder: Path, manifest: Mapping[str, Any], name: str) -> Header
 
 
 def _check_training_files(
-    folder: Path, manifest: Mapping[str, Any], recipe: Recipe, weights: Header
+    folder: Path, manifest: Mapping[str, Any], recipe: Recipe, weights: Mapping[str, Shape]
 ) -> None:
     """Refuse an invalid training state, though only a resumed run would read it."""
     for name in TRAINING_FILES:
@@ -181,6 +188,19 @@ def _check_training_files(
             atomic_folder.check_files(folder, manifest, [name], remedy=REMEDY)
 
 
+def _check_card(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a card that is not a table of JSON."""
+    if CARD not in manifest["files"]:
+        return
+    data = atomic_folder.read_files(folder, manifest, [CARD], remedy=REMEDY)[CARD]
+    try:
+        valid = isinstance(read_json(data), dict)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise DamagedFolder(f"{folder / CARD}: is not a table of JSON; {REMEDY}")
+
+
 def _check_large_file(folder: Path, manifest: Mapping[str, Any], *, known: bool) -> None:
     """Refuse large weights that are a hole in a file, or whose shapes nobody knows."""
     path, size = folder / WEIGHTS, manifest["files"][WEIGHTS]["bytes"]
@@ -198,9 +218,7 @@ def _check_large_file(folder: Path, manifest: Mapping[str, Any], *, known: bool)
 
 def _check_finite(path: Path, data: bytes, header: Header) -> None:
     """Refuse weights that are NaN or infinite: no translation comes of them."""
-    import numpy
-
-    if not numpy.isfinite(numpy.frombuffer(data, "<f4", offset=header.data_start)).all():
+    if not is_finite(data, header):
         raise DamagedFolder(f"{path}: holds a weight that is not finite; {REMEDY}")
 
 

@@ -14,8 +14,8 @@ from dhyan.checkpoint import (
     lock_run,
     read_manifest,
     steps_in,
-    tensors_from_bytes,
     tensors_to_bytes,
+    weights_from_bytes,
     write_checkpoint,
     write_pointer,
 )
@@ -46,7 +46,7 @@ def newest(run: Path, count: int) -> list[Path]:
     return [run / f"step-{step}" for step in steps[:count]]
 
 
-def average(models: Sequence[Path], out: Path) -> Path:
+def average(models: Sequence[str | Path], out: Path) -> Path:
     """Write a model whose weights are the mean of those of several models; returns its folder.
 
     It can be loaded, evaluated and fine-tuned like any other, but not resumed.
@@ -62,7 +62,7 @@ def average(models: Sequence[Path], out: Path) -> Path:
     contents = [read_model(model, allow_unknown_attention=True).files for model in models]
     for folder, files in zip(folders[1:], contents[1:], strict=True):
         _check_same_architecture(folders[0], contents[0], folder, files)
-    weights = mean([tensors_from_bytes(files["model.safetensors"]) for files in contents])
+    weights = mean([weights_from_bytes(files["model.safetensors"]) for files in contents])
     manifest = max(map(read_manifest, folders), key=lambda manifest: manifest["step"])
     step = manifest["step"]
     facts = {key: manifest[key] for key in ("data_fingerprint", "device", "threads")}

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from dhyan.checkpoint import tensors_from_bytes
+from dhyan.checkpoint import weights_from_bytes
 from dhyan.config import Recipe
 from dhyan.config.sections import Decoder, Encoder
 from dhyan.data.corpus import Corpus
@@ -35,16 +35,16 @@ Tokenizers = tuple[Tokenizer, Tokenizer]
 class PretrainedModel:
     """A trained model whose weights a run starts from."""
 
-    path: Path
+    path: str | Path
     recipe: Recipe
     tokenizers: Tokenizers
     weights: Mapping[str, Tensor]
 
     @classmethod
-    def read(cls, path: Path) -> "PretrainedModel":
-        """The model of a run folder (its best checkpoint) or of one checkpoint."""
+    def read(cls, path: str | Path) -> "PretrainedModel":
+        """The model of a run folder (its best checkpoint), of one checkpoint, or of a name."""
         model = read_model(path)
-        weights = tensors_from_bytes(model.files["model.safetensors"])
+        weights = weights_from_bytes(model.files["model.safetensors"])
         return cls(path, model.recipe, load_tokenizers(model.files), weights)
 
 
@@ -54,7 +54,7 @@ def read_initial_files(recipe: Recipe) -> PretrainedModel | None:
         _check_vectors("encoder", recipe.encoder)
         _check_vectors("decoder", recipe.decoder)
         return None
-    pretrained = PretrainedModel.read(Path(recipe.training.init_from))
+    pretrained = PretrainedModel.read(recipe.training.init_from)
     theirs, ours = _architecture(pretrained.recipe), _architecture(recipe)
     if theirs != ours:
         path = pretrained.path
@@ -89,7 +89,7 @@ def _check_vectors(side: str, settings: Encoder | Decoder) -> None:
 
 def first_tokenizers(recipe: Recipe, corpus: Corpus) -> Tokenizers:
     """The tokenizers of a recipe with training.init_from."""
-    return choose_tokenizers(recipe, PretrainedModel.read(Path(recipe.training.init_from)), corpus)
+    return choose_tokenizers(recipe, PretrainedModel.read(recipe.training.init_from), corpus)
 
 
 def choose_tokenizers(recipe: Recipe, pretrained: PretrainedModel, corpus: Corpus) -> Tokenizers:

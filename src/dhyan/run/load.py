@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dhyan.checkpoint import tensors_from_bytes
+from dhyan.checkpoint import weights_from_bytes
 from dhyan.config import Recipe
 from dhyan.decoding.translator import LengthLimits, Translator
 from dhyan.errors import UserError
@@ -21,7 +21,10 @@ DEVICES = {"cpu", "cuda", "mps"}
 
 
 def load(folder: str | Path, *, device: str = "auto") -> Translator:
-    """A translator from a run folder (its best checkpoint) or from one checkpoint.
+    """A translator from a run folder (its best checkpoint), one checkpoint, or a pretrained model.
+
+    A text that is exactly the name of a pretrained model, such as `"en-hi"`, means that model; a
+    folder of the same name is given as `Path("en-hi")` or `"./en-hi"`.
 
     Every file is checked first, as of unknown origin, and compared with its hash.
 
@@ -35,7 +38,7 @@ def build_translator(checked: CheckedModel, device: torch.device) -> Translator:
     """A translator from a model that was read and checked."""
     source, target = load_tokenizers(checked.files)
     model = build_model(checked.recipe, len(source), len(target))
-    load_weights(model, tensors_from_bytes(checked.files["model.safetensors"]))
+    load_weights(model, weights_from_bytes(checked.files["model.safetensors"]))
     translator = make_translator(checked.recipe, model.to(device).eval(), source, target, device)
     return replace(translator, fast=device.type == "cuda")
 

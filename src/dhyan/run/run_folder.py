@@ -18,6 +18,7 @@ from dhyan.checkpoint import (
     replace_file,
     tensors_from_bytes,
     tensors_to_bytes,
+    weights_from_bytes,
     write_checkpoint,
     write_pointer,
 )
@@ -119,7 +120,7 @@ def save_start_recipe(run: Path, recipe: Recipe) -> None:
 
 def restore_from_files(trainer: Trainer, files: Mapping[str, bytes]) -> None:
     """Restore weights, optimizer state and training state from the files of a checkpoint."""
-    load_weights(trainer.model, tensors_from_bytes(files["model.safetensors"]))
+    load_weights(trainer.model, weights_from_bytes(files["model.safetensors"]))
     tensors = tensors_from_bytes(files["training.safetensors"])
     restore(trainer, tensors, json.loads(files["training.json"]))
 

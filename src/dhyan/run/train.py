@@ -18,6 +18,7 @@ from dhyan.checkpoint import (
     newest_valid_checkpoint,
     steps_in,
     tensors_from_bytes,
+    weights_from_bytes,
 )
 from dhyan.config import Recipe, load_recipe, with_absolute_paths
 from dhyan.data.corpus import Corpus, load_corpus, with_languages
@@ -224,7 +225,7 @@ def resume_run(
         corpus,
         load_tokenizers(files),
         checkpoint.parent,
-        initialize=partial(load_weights, saved=tensors_from_bytes(files["model.safetensors"])),
+        initialize=partial(load_weights, saved=weights_from_bytes(files["model.safetensors"])),
         device=device,
         length_multiple=state["length_multiple"],
     )

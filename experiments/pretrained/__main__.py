@@ -1,0 +1,63 @@
+"""`python -m experiments.pretrained train|pack [NAME…]`: make the pretrained models again.
+
+`train` writes the training text and trains the models side by side for `--seconds`; a second call
+resumes them. `pack` averages the last checkpoints, scores the packed model once on the held-out test
+set and writes its folder with a card, by default into the package, or with `--tar` as one file each.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from dhyan.pretrained import MODELS
+from dhyan.quantization import PRECISIONS
+from experiments.pretrained.build import check_names, pack, train
+from experiments.pretrained.corpus import Primer
+
+DATA = Path(os.environ.get("DHYAN_DATA") or "../shared/data")
+SETTING = "KEY=VALUE"
+
+
+def main() -> None:
+    """Run the step that the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.pretrained", description=__doc__)
+    parser.add_argument("step", choices=("train", "pack"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models; default: all six")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of corpora ($DHYAN_DATA)")
+    parser.add_argument("--out", type=Path, default=Path("build/pretrained"), help="runs and texts")
+    parser.add_argument("--seconds", type=float, default=330, help="training time, of all at once")
+    parser.add_argument("--primer-pairs", type=int, default=Primer.pairs)
+    parser.add_argument("--primer-words", type=int, default=Primer.max_words, help="at most")
+    parser.add_argument("--primer-weight", type=float, default=Primer.weight)
+    parser.add_argument(
+        "--set", action="append", default=[], metavar=SETTING, help="of every recipe"
+    )
+    parser.add_argument("--models", type=Path, default=MODELS, help="where the packed models go")
+    parser.add_argument("--precision", choices=PRECISIONS, default="int8", help="of the weights")
+    parser.add_argument("--tar", action="store_true", help="one .tar for each packed model")
+    parser.add_argument("--commit", default="", help="where the code has no history")
+    given = parser.parse_args()
+    names = check_names(given.names)
+    primer = Primer(given.primer_pairs, given.primer_words, given.primer_weight)
+    if given.step == "train":
+        settings = dict(text.split("=", 1) for text in given.set)
+        train(names, given.data, given.out, seconds=given.seconds, primer=primer, settings=settings)
+        return
+    commit = given.commit
+    if not commit:
+        from benchmarks.report import git
+
+        commit = git("rev-parse", "--short", "HEAD")
+    pack(
+        names,
+        given.out,
+        given.models,
+        precision=given.precision,
+        primer=primer,
+        commit=commit,
+        tar=given.tar,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Train the pretrained models side by side within a time, average, score once, pack."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+import dhyan
+from dhyan.atomic_folder import MANIFEST
+from dhyan.checkpoint import is_run, steps_in
+from dhyan.compare.train import training_seconds
+from dhyan.config import Recipe, TransformerDecoder, load_recipe
+from dhyan.evaluation.metrics import Score
+from dhyan.pretrained import NAMES
+from dhyan.pretrained.card import Card, TestScore
+from dhyan.quantization import Precision
+from dhyan.run.average_checkpoints import average, newest
+from dhyan.run.slim_export import write_slim
+from experiments.pretrained.corpus import (
+    CORPORA,
+    Primer,
+    data_settings,
+    training_texts,
+    write_corpus,
+)
+
+RECIPES = Path(__file__).parent / "recipes"
+GRACE_SECONDS = 60  # for the last checkpoint, after the time is over
+AVERAGED = 5  # newest checkpoints, at most
+COMMAND = (
+    "python -m experiments.pretrained train {name} && python -m experiments.pretrained pack {name}"
+)
+LIMITS = {
+    "en-hi": (
+        "Short everyday sentences only; long ones, news, and technical or legal text come out wrong.",
+        "Names, numbers and words that are rare in the training text are often dropped or replaced.",
+        "The form of address (तू, तुम, आप) and a speaker's gender, where English has none, are guesses.",
+        "It repeats what people wrote on Tatoeba, with their errors and biases; check what matters.",
+    ),
+    "en-fr": (
+        "Short everyday sentences only; long ones, news, and technical or legal text come out wrong.",
+        "Names, numbers and words that are rare in the training text are often dropped or replaced.",
+        "The form of address (tu, vous) and a speaker's gender, where English has none, are guesses.",
+        "It repeats what people wrote on Tatoeba, with their errors and biases; check what matters.",
+    ),
+}
+NO_ATTENTION_LIMIT = (
+    "It has no attention and is here to be compared: expect it to lose the sense often."
+)
+
+
+def language_pair(name: str) -> str:
+    """The language pair of a model's name."""
+    return "-".join(name.split("-")[:2])
+
+
+def recipe_file(name: str) -> Path:
+    """The recipe of a model's name, which two language pairs may share."""
+    return RECIPES / f"{name.removeprefix(language_pair(name)).strip('-')}.toml"
+
+
+def train(
+    names: Sequence[str],
+    data: Path,
+    out: Path,
+    *,
+    seconds: float,
+    primer: Primer,
+    settings: Mapping[str, str],
+) -> None:
+    """Train models side by side, each in a process of its own, for so many seconds.
+
+    A run that is there already is resumed, so that several calls add up.
+    """
+    for pair in dict.fromkeys(map(language_pair, names)):
+        write_corpus(pair, data, out / "corpus" / pair, primer)
+    deadline = time.monotonic() + seconds
+    runs = {name: _start(name, out, primer, settings) for name in names}
+    while any(run.poll() is None for run in runs.values()) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    for run in runs.values():
+        if run.poll() is None:
+            run.send_signal(signal.SIGTERM)  # it saves a checkpoint and ends
+    for name, run in runs.items():
+        run.wait(GRACE_SECONDS)
+        step = max(steps_in(out / name), default=0)
+        print(f"{name}: step {step:,}", flush=True)
+        if not step:
+            sys.exit((out / f"{name}.log").read_text(errors="replace")[-2000:])
+
+
+def pack(
+    names: Sequence[str],
+    out: Path,
+    models: Path,
+    *,
+    precision: Precision,
+    primer: Primer,
+    commit: str,
+    tar: bool,
+) -> None:
+    """Average, score on the test set and write the slim folder of each model; or one .tar of it."""
+    models.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        folder = pack_model(name, out, models, precision=precision, primer=primer, commit=commit)
+        if tar:
+            with tarfile.open(models / f"{name}.tar", "w") as file:
+                file.add(folder, arcname=name)
+            shutil.rmtree(folder)
+        print(name, "packed", flush=True)
+
+
+def pack_model(
+    name: str, out: Path, models: Path, *, precision: Precision, primer: Primer, commit: str
+) -> Path:
+    """The slim folder of a model, with the card of its own scores."""
+    run, pair = out / name, language_pair(name)
+    count = min(AVERAGED, len([step for step in steps_in(run) if step]))
+    with tempfile.TemporaryDirectory(dir=out) as temporary:
+        place = Path(temporary)
+        model = average(newest(run, count), place / "average") if count > 1 else run
+        scored = write_slim(model, place / "slim", precision=precision)
+        target = CORPORA[pair].target
+        test = [out / "corpus" / pair / f"test.{language}" for language in ("en", target)]
+        evaluation = dhyan.evaluate(str(scored), (str(test[0]), str(test[1])), ("bleu", "chrf"))
+        recipe = load_recipe(scored / "recipe.toml")
+        card = Card(
+            about=recipe.about,
+            source_language="en",
+            target_language=target,
+            architecture=architecture(recipe),
+            parameters=sum(weight.numel() for weight in dhyan.load(scored).model.parameters()),
+            precision=precision,
+            data=tuple(training_texts(pair, out / "corpus" / pair, primer)),
+            test=f"{CORPORA[pair].folder} test",
+            test_pairs=len(evaluation.translations),
+            beam=recipe.decoding.beam,
+            scores=test_scores(evaluation.scores),
+            limits=(*LIMITS[pair], *[NO_ATTENTION_LIMIT] * name.endswith("no-attention")),
+            steps=max(steps_in(run)),
+            training_seconds=round(training_seconds(run, max(steps_in(run))), 1),
+            machine=torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
+            commit=commit,
+            command=COMMAND.format(name=name),
+            date=f"{datetime.now(UTC):%Y-%m-%d}",
+        )
+        if (models / name / MANIFEST).exists():
+            shutil.rmtree(models / name)
+        return write_slim(model, models / name, precision=precision, card=card.to_json())
+
+
+def test_scores(scores: Mapping[str, Score]) -> dict[str, TestScore]:
+    """Scores as a card has them."""
+    return {
+        key: TestScore(score.name, round(score.value, 2), score.signature)
+        for key, score in scores.items()
+    }
+
+
+def architecture(recipe: Recipe) -> str:
+    """Kind, layers and widths of a model in a few words."""
+    encoder, decoder = recipe.encoder, recipe.decoder
+    layers = f"{encoder.layers}+{decoder.layers} layers"
+    if isinstance(decoder, TransformerDecoder):
+        return f"Transformer, {layers}, {decoder.width} wide, {decoder.heads} heads"
+    kind = "no attention" if decoder.attention.score == "bottleneck" else decoder.kind.title()
+    score = "" if kind == "no attention" else f", {decoder.attention.score} score"
+    return (
+        f"{decoder.cell.upper()}, {kind}{score}, {layers}, {encoder.width} and {decoder.width} wide"
+    )
+
+
+def _start(
+    name: str, out: Path, primer: Primer, settings: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
+    """The process that trains a model, or resumes its training; its output goes to a log file."""
+    run, pair = out / name, language_pair(name)
+    if is_run(run):
+        words = ["train", str(run), "--resume"]
+    else:
+        all_settings = {**data_settings(pair, out / "corpus" / pair, primer), **settings}
+        words = ["train", str(recipe_file(name)), "--out", str(run)]
+        for key, value in all_settings.items():
+            words += ["--set", f"{key}={value}"]
+    with open(out / f"{name}.log", "ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "dhyan", *words], stdout=log, stderr=subprocess.STDOUT
+        )
+
+
+def check_names(names: Sequence[str]) -> list[str]:
+    """The models to build: all, unless some are named."""
+    for name in names:
+        if name not in NAMES:
+            sys.exit(f"no model {name!r}; there are {', '.join(NAMES)}")
+    return list(names or NAMES)

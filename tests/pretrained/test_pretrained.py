@@ -1,0 +1,210 @@
+"""Pretrained models are found by name wherever a command or function takes a model."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dhyan
+from dhyan.checkpoint import find_checkpoint
+from dhyan.config import dump_recipe, load_recipe, with_absolute_paths
+from dhyan.errors import UserError
+from dhyan.pretrained import (
+    ALIASES,
+    MODELS,
+    NAMES,
+    VARIABLE,
+    all_names,
+    card_of,
+    find_pretrained,
+    model_folder,
+    model_names,
+)
+from dhyan.pretrained.card import Card, parse_card, read_card
+from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
+from tests.pretrained.packed_models import CARD
+from tests.serving.running_server import start_and_stop
+from tests.studio.running_server import running
+from tests.tiny_models import environment, here, write_corpus
+
+SHIPPED = sorted(path.parent.name for path in MODELS.glob("*/card.json"))
+MAX_SHIPPED_BYTES = 60_000_000  # on disk; the wheel's share has a test of its own
+
+
+def test_eight_names_are_known():
+    assert {*NAMES, *ALIASES} == {
+        *("en-hi", "en-hi-no-attention", "en-hi-bahdanau", "en-hi-luong", "en-hi-transformer"),
+        *("en-fr", "en-fr-bahdanau", "en-fr-transformer"),
+    }
+    assert set(ALIASES.values()) <= set(NAMES)
+
+
+def test_the_package_holds_known_models_of_bounded_size(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert set(SHIPPED) <= set(NAMES)
+    assert sorted(model_names()) == SHIPPED
+    files = [path for name in SHIPPED for path in (MODELS / name).iterdir()]
+    assert sum(path.stat().st_size for path in files) <= MAX_SHIPPED_BYTES
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_model_is_whole_and_translates(name, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    card, translator = card_of(name), dhyan.load(name, device="cpu")
+    assert name.startswith(f"{card.source_language}-{card.target_language}-")
+    assert card.parameters == sum(weight.numel() for weight in translator.model.parameters())
+    assert (translator.source_language, translator.language) == tuple(name.split("-")[:2])
+    assert card.scores["bleu"].value > 5
+    assert card.scores["bleu"].signature
+    assert card.limits
+    assert all(text.licence and text.attribution for text in card.data)
+    translations = translator(list(EVERYDAY_SENTENCES))
+    assert all(translation.text for translation in translations)
+
+
+def test_a_name_is_a_model_and_a_path_is_a_folder(models, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en-hi").mkdir()
+    assert (
+        model_folder("en-hi") == model_folder("en-hi-transformer") == models / "en-hi-transformer"
+    )
+    assert model_folder("./en-hi") == model_folder(Path("en-hi")) == Path("en-hi")
+    assert find_pretrained("runs/en-hi") is None
+
+
+def test_only_models_that_are_there_have_names(models):
+    assert model_names() == ["en-hi-transformer", "en-hi-bahdanau", "mine"]
+    assert all_names() == ["en-hi", *model_names()]
+    assert find_pretrained("en-fr") is None
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_models(models, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"en-hj: no such model folder.*en-hi-bahdanau.*'en-hi'\?"):
+        find_checkpoint("en-hj")
+    with pytest.raises(UserError, match=r"no pretrained model 'en-hj'; there are en-hi, .*'en-hi'"):
+        card_of("en-hj")
+
+
+def test_a_card_is_read_as_it_was_written(models):
+    assert card_of("en-hi") == CARD
+    assert parse_card(json.loads(json.dumps(CARD.to_json()))) == CARD
+
+
+@pytest.mark.parametrize("change", [{"more": 1}, {"data": 3}, {"scores": [1]}, {"limits": None}])
+def test_a_wrong_card_is_one_line_of_error(change, tmp_path):
+    (tmp_path / "card.json").write_text(json.dumps({**CARD.to_json(), **change}))
+    with pytest.raises(UserError, match="card.json: is not a model card") as caught:
+        read_card(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_models_lists_names_sizes_and_scores(models):
+    done = here("models")
+    assert done.returncode == 0, done.stderr
+    head, first, *rest = done.stdout.decode().splitlines()
+    assert head.split() == [
+        *("name", "languages", "architecture", "parameters", "size", "BLEU", "chrF++"),
+    ]
+    assert first.startswith("en-hi-transformer (en-hi)")
+    assert first.split()[-2:] == ["30.9", "48.2"]
+    assert len(rest) == 2
+
+
+def test_models_prints_a_card(models):
+    text = here("models", "en-hi-bahdanau").stdout.decode()
+    for part in ("en→hi", "30,000, stored as int8", "weight 0.3", "tok:intl", "numbers only"):
+        assert part in text
+    [facts] = [own for own in json.loads(here("models", "--json").stdout) if own["aliases"]]
+    assert facts["name"] == "en-hi-transformer"
+    assert facts["bytes"] > 1000
+    assert json.loads(here("models", "en-hi", "--json").stdout) == facts
+
+
+def test_without_models_the_list_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert "no pretrained model" in here("models").stdout.decode()
+
+
+def test_models_needs_no_torch(models):
+    program = "import sys; sys.modules['torch'] = None; from dhyan.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "models"], env=environment(), capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_command_takes_a_name(models, tmp_path):
+    source, target = write_corpus(tmp_path, pairs=20)
+    for words in (
+        ("translate", "en-hi", source),
+        ("translate", "en-hi-bahdanau", source, "--with", "mine"),
+        ("show", "en-hi-bahdanau", "one two"),
+        ("evaluate", "en-hi", "mine", "--source", source, "--target", target, "--bootstrap", 100),
+        ("info", "en-hi"),
+        ("recipe", "en-hi"),
+        ("average", "en-hi-bahdanau", "mine", "--out", tmp_path / "average"),
+    ):
+        done = here(*words, cwd=tmp_path)
+        assert done.returncode == 0, (words, done.stderr.decode())
+    assert "en-hi" in done.stdout.decode()
+
+
+def test_python_takes_a_name(models):
+    translator = dhyan.load("en-hi", device="cpu")
+    assert translator.translate("one two", max_length=5).source == "one two"
+    scores = dhyan.evaluate("mine", [("one", "एक"), ("two", "दो")], device="cpu", beam=1)
+    assert set(scores) == {"bleu", "chrf"}
+
+
+def test_a_run_is_fine_tuned_from_a_name_and_keeps_it(models, tmp_path):
+    source, target = write_corpus(tmp_path, pairs=60)
+    few = ("--set", "training.steps=2", "--set", "training.valid_sentences=2")
+    files = ("--source", source, "--target", target)
+    words = ("train", "en-hi", "--init-from", "en-hi", *files, *few, "--threads", 1)
+    done = here(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    recipe = load_recipe(find_checkpoint(tmp_path / "runs" / "en-hi") / "recipe.toml")
+    assert recipe.training.init_from == "en-hi"
+    done = here("train", "runs/en-hi", "--resume", "--set", "training.steps=3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_the_folder_of_a_run_becomes_absolute_and_a_name_does_not(models, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recipe = load_recipe("numbers", {"training.init_from": "en-hi"})
+    assert with_absolute_paths(recipe).training.init_from == "en-hi"
+    recipe = load_recipe("numbers", {"training.init_from": "./en-hi"})
+    assert with_absolute_paths(recipe).training.init_from == str(tmp_path / "en-hi")
+    assert "init_from" in dump_recipe(recipe)
+
+
+def test_the_server_serves_a_name(models, tmp_path):
+    code, output = start_and_stop("en-hi", "--port", "0", cwd=tmp_path)
+    assert code == 0, output
+
+
+def get_models(address):
+    from tests.studio.test_studio_command import get
+
+    return [card["name"] for card in json.loads(get(address, "api/models"))]
+
+
+def test_the_studio_lists_pretrained_models_then_runs(packed, tmp_path):
+    shutil.copytree(packed.parent / "runs" / "mine", tmp_path / "runs" / "own")
+    places = {VARIABLE: str(packed), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with running(cwd=tmp_path, **places) as (_, address):
+        assert get_models(address) == ["en-hi-transformer", "en-hi-bahdanau", "mine", "own"]
+    with running("en-hi", cwd=tmp_path, **places) as (_, address):
+        assert get_models(address) == ["en-hi-transformer"]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_card_has_every_field_in_its_text():
+    text = "\n".join(CARD.lines())
+    for value in (CARD.about, CARD.architecture, CARD.commit, CARD.command, CARD.date, CARD.test):
+        assert value in text
+    assert isinstance(CARD, Card)
