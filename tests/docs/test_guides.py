@@ -20,8 +20,10 @@ from dhyan.config import load_recipe, shipped_recipes
 from dhyan.config.toml import KEYS, RECIPES
 from dhyan.data.filters import distinct
 from dhyan.data.synthetic import number_pairs
+from dhyan.pretrained import NAMES, VARIABLE, model_names
 from dhyan.run import train
 from tests.fork_server import forked_python
+from tests.pretrained.packed_models import write_all
 from tests.serving.running_server import start_and_stop
 from tests.studio.running_server import running
 from tests.tiny_models import environment
@@ -59,12 +61,15 @@ def prepared(tmp_path_factory):
         recipe = load_recipe("numbers", {**SMALL, **files, "training.seed": seed})
         for _ in train(recipe, folder / "runs" / name, threads=1):
             pass
+    if not model_names():
+        os.environ[VARIABLE] = str(write_all(tmp_path_factory.mktemp("pretrained"), NAMES))
     program = folder / "bin" / "dhyan"
     program.parent.mkdir()
     words = shlex.join(forked_python("-m", "dhyan"))
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return folder
+    yield folder
+    os.environ.pop(VARIABLE, None)
 
 
 def in_process(words, folder):

@@ -3,13 +3,16 @@
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from dhyan.config import shipped_recipes
+from dhyan.pretrained import model_names
 
 ROOT = Path(__file__).parents[2]
+MAX_PRETRAINED_BYTES = 40_000_000
 pytestmark = pytest.mark.slow
 
 
@@ -59,3 +62,9 @@ def test_the_wheel_works_far_from_the_checkout(tmp_path):
     ):
         assert f"dhyan/studio/{part}" in names
     assert "tests/" not in names
+    with zipfile.ZipFile(wheel) as archive:
+        packed = [own for own in archive.infolist() if "dhyan/pretrained/models/" in own.filename]
+    for name in model_names():
+        files = {own.filename.rpartition("/")[2] for own in packed if f"/{name}/" in own.filename}
+        assert {"card.json", "manifest.json", "model.safetensors", "recipe.toml"} < files
+    assert sum(own.compress_size for own in packed) <= MAX_PRETRAINED_BYTES
