@@ -5,6 +5,7 @@ import socket
 import urllib.request
 from pathlib import Path
 
+from dhyan.pretrained import VARIABLE
 from tests.studio.running_server import running
 from tests.tiny_models import dhyan
 
@@ -12,6 +13,11 @@ from tests.tiny_models import dhyan
 def get(address, path=""):
     with urllib.request.urlopen(address + path) as response:
         return response.read().decode()
+
+
+def without_others(folder):
+    """Variables with which neither pretrained models nor those of the cache are found."""
+    return {VARIABLE: str(folder / "none"), "XDG_CACHE_HOME": str(folder / "cache")}
 
 
 def mapped_libraries(process):
@@ -45,7 +51,7 @@ def test_models_in_the_run_folder_are_listed(models, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "mine").symlink_to(models[1])
     (tmp_path / "runs" / "broken" / "step-1").mkdir(parents=True)
-    with running(cwd=tmp_path) as (process, address):
+    with running(cwd=tmp_path, **without_others(tmp_path)) as (process, address):
         [card] = json.loads(get(address, "api/models"))
         assert card["name"] == "mine"
         assert "left out: " in process.stderr.readline()
@@ -62,7 +68,7 @@ def test_a_saved_trace_is_shown_without_a_model(models, tmp_path):
 
 
 def test_without_a_model_demo_models_are_trained(tmp_path):
-    with running(cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as (process, address):
+    with running(cwd=tmp_path, **without_others(tmp_path)) as (process, address):
         pending = json.loads(get(address, "api/models/pending"))
         assert [model["name"] for model in pending] == [
             "bahdanau",
