@@ -10,6 +10,7 @@ import pytest
 
 import dhyan
 from dhyan.checkpoint import find_checkpoint
+from dhyan.cli.demo import show_pretrained
 from dhyan.config import dump_recipe, load_recipe, with_absolute_paths
 from dhyan.errors import UserError
 from dhyan.pretrained import (
@@ -25,6 +26,7 @@ from dhyan.pretrained import (
 )
 from dhyan.pretrained.card import Card, parse_card, read_card
 from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
+from experiments.pretrained.corpus import without_everyday
 from tests.pretrained.packed_models import CARD
 from tests.serving.running_server import start_and_stop
 from tests.studio.running_server import running
@@ -208,3 +210,23 @@ def test_the_card_has_every_field_in_its_text():
     for value in (CARD.about, CARD.architecture, CARD.commit, CARD.command, CARD.date, CARD.test):
         assert value in text
     assert isinstance(CARD, Card)
+
+
+def test_the_demo_translates_everyday_sentences_and_draws_one(models, tmp_path, capsys):
+    show_pretrained(tmp_path / "demo")
+    output = capsys.readouterr().out
+    assert all(sentence in output for sentence in EVERYDAY_SENTENCES)
+    assert "attention of en-hi-bahdanau" in output
+    assert (tmp_path / "demo" / "first.png").stat().st_size > 1000
+
+
+def test_the_demo_without_a_pretrained_model_says_so(tmp_path, monkeypatch, log):
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    show_pretrained(tmp_path / "demo")
+    assert "no pretrained model en-hi" in log.text
+    assert not (tmp_path / "demo").exists()
+
+
+def test_everyday_sentences_are_left_out_of_the_training_text():
+    pairs = [("my sister works in a hospital", "a"), ("My sister sings.", "b")]
+    assert list(without_everyday(pairs)) == [("My sister sings.", "b")]

@@ -53,7 +53,7 @@ def demo(
 
     log_to_stderr(quiet=False)
     set_threads(threads)
-    _show_pretrained(out)
+    show_pretrained(out)
     recipe = _primer_recipe(steps)
     logger.info(f"training the recipe 'primer': {recipe.about}")
     resume = is_run(out / "run")
@@ -83,7 +83,7 @@ next
   dhyan compare --ladder --quick --data primer --out ladder"""
 
 
-def _show_pretrained(out: Path) -> None:
+def show_pretrained(out: Path) -> None:
     """Translate everyday sentences with a pretrained model and draw the attention of one."""
     from dhyan.insight.explain import cross_maps, explain
     from dhyan.insight.heatmap import heatmap, save
