@@ -13,7 +13,7 @@ test check test-all: export PYTHONDONTWRITEBYTECODE :=
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
 
-demo: .venv/ready       ## translate with a pretrained model; train, score and draw another, in three minutes
+demo: .venv/ready       ## translate with a pretrained model; train, score and draw another, in some minutes
 	$(BIN)/dhyan demo
 
 studio: .venv/ready     ## the page: translate, watch, and open every number

@@ -44,7 +44,7 @@ def demo(
 ) -> None:
     """English to Hindi: translate with a pretrained model, then train one, score and draw.
 
-    The training, on the generated primer, takes less than three minutes on two CPU cores.
+    The training, on the generated primer, takes some minutes on two CPU cores.
 
     Example: dhyan demo
     """
