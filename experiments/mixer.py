@@ -1,4 +1,4 @@
-"""Is it learned queries, keys and values that let a word be read in its context?
+"""Mixer experiment: do learned queries, keys and values help to read a word in its context?
 
 Every word has one fixed vector for all its senses. A mixer lets the ambiguous word attend to its
 sentence, and a linear layer classifies its reading from the output of the mixer. The arms differ in

@@ -1,4 +1,4 @@
-"""Mixers of a word with its sentence: attention without parameters, and with learned ones."""
+"""Mixers of the experiment: attention without parameters, and with learned projections."""
 
 from collections.abc import Callable
 

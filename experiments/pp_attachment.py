@@ -1,4 +1,4 @@
-"""Transformers with one, two, four and eight heads: PP attachment, head roles, state pull."""
+"""Transformers with one, two, four and eight heads: PP attachment, head statistics, state pull."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -49,14 +49,14 @@ def runs() -> dict[str, tuple[str, Mapping[str, Any]]]:
 
 
 def _run(heads: int, seed: int, steps: int) -> tuple[str, Mapping[str, Any]]:
-    own = {
+    run_settings = {
         "encoder.heads": heads,
         "decoder.heads": heads,
         "training.seed": seed,
         "training.steps": steps,
         "training.save_every": steps,
     }
-    return RECIPE, {**SETTINGS, **own}
+    return RECIPE, {**SETTINGS, **run_settings}
 
 
 def evaluate_heads(

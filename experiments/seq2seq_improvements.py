@@ -101,13 +101,13 @@ def runs(folder: Path = FOLDER) -> dict[str, tuple[str, Mapping[str, Any]]]:
             recipe,
             {
                 **SETTINGS,
-                **own,
+                **model_settings,
                 **_embedding(folder, embedding),
                 "data.pairs": pairs,
                 "training.seed": seed,
             },
         )
-        for model, (recipe, own) in MODELS.items()
+        for model, (recipe, model_settings) in MODELS.items()
         for embedding in EMBEDDINGS
         for pairs in PAIRS
         for seed in SEEDS
@@ -153,15 +153,15 @@ def _embedding_scores(
 ) -> Iterable[EmbeddingScores]:
     """BLEU of each type of embedding, and its gain over the learned one."""
     seeds = [seed for seed in SEEDS if (folder / _name(model, EMBEDDINGS[0], pairs, seed)).exists()]
-    usual: list[Counts] = []
+    baseline: list[Counts] = []
     for embedding in EMBEDDINGS if seeds else ():
-        own = [
+        embedding_counts = [
             _bleu_counts(folder / _name(model, embedding, pairs, seed), test_set) for seed in seeds
         ]
-        usual = usual or own
-        gain = None if embedding == EMBEDDINGS[0] else _gain(usual, own)
+        baseline = baseline or embedding_counts
+        gain = None if embedding == EMBEDDINGS[0] else _gain(baseline, embedding_counts)
         yield EmbeddingScores(
-            model, pairs, embedding, tuple(counts.value() for counts in own), gain
+            model, pairs, embedding, tuple(counts.value() for counts in embedding_counts), gain
         )
 
 
@@ -179,17 +179,17 @@ def _bleu_counts(run: Path, test_set: EvaluationSet) -> Counts:
     return counts["bleu"]
 
 
-def _gain(usual: list[Counts], own: list[Counts]) -> Gain:
+def _gain(baseline: list[Counts], counts: list[Counts]) -> Gain:
     """Mean gain over the seeds; the interval covers the bootstrap interval of each seed."""
     lows, highs = [], []
-    for before, after in zip(usual, own, strict=True):
+    for before, after in zip(baseline, counts, strict=True):
         resampled = [
             bootstrap_scores(counts, resamples=RESAMPLES, seed=SEED) for counts in (before, after)
         ]
         low, high = np.quantile(resampled[1] - resampled[0], (0.025, 0.975))
         lows.append(float(low))
         highs.append(float(high))
-    values = [b.value() - a.value() for a, b in zip(usual, own, strict=True)]
+    values = [b.value() - a.value() for a, b in zip(baseline, counts, strict=True)]
     return Gain(sum(values) / len(values), min(lows), max(highs))
 
 

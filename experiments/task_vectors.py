@@ -63,11 +63,11 @@ def mixer_comparison() -> MixerComparison:
 
 
 def _mixer_scores(name: str, idiom: Any, senses: Any) -> MixerScores:
-    own, other = idiom["arms"][name], senses["arms"][name]["accuracy"]
-    seen, new = (own["accuracy"][key] for key in ("seen", "held_out"))
+    arm, sense_accuracy = idiom["arms"][name], senses["arms"][name]["accuracy"]
+    seen, new = (arm["accuracy"][key] for key in ("seen", "held_out"))
     spread = new["least"], new["most"]
-    senses = other["held_out"]["mean"]
-    return MixerScores(name, own["parameters"], seen["mean"], new["mean"], senses, spread)
+    senses = sense_accuracy["held_out"]["mean"]
+    return MixerScores(name, arm["parameters"], seen["mean"], new["mean"], senses, spread)
 
 
 def _ladder_scores(name: str, model: Any) -> LadderScores:

@@ -69,7 +69,11 @@ def execute(notebook_node: NotebookNode, **environment: str) -> NotebookNode:
     """The notebook after running every cell, in one thread, without times and paths."""
     about = dict(notebook_node.metadata)
     with TemporaryDirectory() as settings:
-        own = {"IPYTHONDIR": settings, "OMP_NUM_THREADS": "1", "PYTHONPATH": _paths()}
+        kernel_environment = {
+            "IPYTHONDIR": settings,
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": _paths(),
+        }
         sockets = {"transport": "ipc", "ip": f"{settings}/kernel"}  # ports may be taken meanwhile
         client = NotebookClient(
             notebook_node,
@@ -79,7 +83,7 @@ def execute(notebook_node: NotebookNode, **environment: str) -> NotebookNode:
             config=Config(ThisPython=sockets),
         )
         client.resources = {"metadata": {"path": str(HERE)}}
-        client.execute(env={**os.environ, **own, **environment})
+        client.execute(env={**os.environ, **kernel_environment, **environment})
     notebook_node.metadata = nbformat.from_dict(about)
     for cell in notebook_node.cells:
         cell.metadata.pop("execution", None)

@@ -1,1 +1,1 @@
-"""How fast the library trains and translates beside others, and whether it stays right."""
+"""Speed benchmarks: training and translation beside other libraries, and checks of quality."""

@@ -1,4 +1,4 @@
-"""Special tokens: the first four ids of every vocabulary."""
+"""Special tokens: padding, start, end and unknown, the first four ids of every vocabulary."""
 
 PAD, BOS, EOS, UNK = range(4)
 NAMES = ("<pad>", "<s>", "</s>", "<unk>")

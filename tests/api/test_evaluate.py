@@ -9,13 +9,13 @@ from dhyan.evaluation.metrics import score
 
 def test_scores_are_those_of_the_translations(trained, pairs):
     sources, references = zip(*pairs[:6], strict=True)
-    texts = [own.text for own in trained.translator(sources, beam=1, max_length=9)]
+    texts = [translation.text for translation in trained.translator(sources, beam=1, max_length=9)]
     expected = score(
         texts, references, language=trained.translator.language, metrics=["chrf", "ter"]
     )
     for model in (trained, trained.translator, trained.folder, str(trained.folder)):
         result = dhyan.evaluate(model, pairs[:6], ["chrf", "ter"], beam=1, max_length=9)
-        assert dict(result) == {key: own.value for key, own in expected.items()}
+        assert dict(result) == {key: score.value for key, score in expected.items()}
         assert result.translations == texts
 
 

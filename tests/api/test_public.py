@@ -23,7 +23,7 @@ result = dhyan.train([("one", "eins")], "numbers", out=Path("run"), settings={"t
 folder: Path = result.folder
 translator: dhyan.Translator = result.translator
 text: str = translator.translate("one", beam=2).text
-texts: list[str] = [own.text for own in translator.translate(["one", "two"])]
+texts: list[str] = [translation.text for translation in translator.translate(["one", "two"])]
 scores: dict[str, float] = dict(dhyan.evaluate(result, [("one", "eins")], metrics=("bleu",)))
 maps: list[dhyan.AttentionMap] = dhyan.explain(dhyan.load("run"), "one")
 dhyan.heatmap(*maps, title="one").savefig("one.png")
@@ -64,8 +64,10 @@ def test_the_examples_of_the_docstrings_run(name, run_folder, tmp_path):
 
 def test_importing_the_package_imports_neither_torch_nor_frames():
     program = "import sys, dhyan; print({'torch', 'pandas', 'polars', 'rich'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment())
-    assert done.stdout.decode().strip() == "set()"
+    process = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, env=environment()
+    )
+    assert process.stdout.decode().strip() == "set()"
 
 
 @pytest.mark.slow
@@ -74,13 +76,13 @@ def test_a_users_script_passes_strict_mypy(tmp_path):
         (tmp_path / name).write_text(text)
     source = Path(dhyan.__file__).parents[1]
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, "--follow-imports=silent", "script.py", "wrong.py"],
         cwd=tmp_path,
         env={**environment(), "MYPYPATH": str(source)},
         capture_output=True,
         text=True,
     )
-    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
-    assert len(errors) == 2, done.stdout
+    errors = [line for line in process.stdout.splitlines() if ": error: " in line]
+    assert len(errors) == 2, process.stdout
     assert all(line.startswith("wrong.py") for line in errors)

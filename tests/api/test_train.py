@@ -88,11 +88,11 @@ def test_a_run_resumes_with_its_own_pairs(train_quickly, pairs, tmp_path, monkey
 
 def test_the_command_line_resumes_a_run_of_python(train_quickly, pairs, tmp_path):
     out = train_quickly(pairs).folder
-    done = dhyan_command(
+    process = dhyan_command(
         "train", out, "--out", out, "--resume", "--set", "training.steps=2", "--threads", "1",
         cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()
 
 
 def test_an_interrupt_saves_a_checkpoint(train_quickly, pairs, monkeypatch):
@@ -153,14 +153,14 @@ def test_an_existing_run_is_not_overwritten(trained, pairs):
 
 
 def test_files_of_the_user_are_neither_overwritten_nor_removed(pairs, tmp_path):
-    own = tmp_path / "data" / "train.jsonl"
-    own.parent.mkdir()
-    own.write_text("mine")
+    table = tmp_path / "data" / "train.jsonl"
+    table.parent.mkdir()
+    table.write_text("mine")
     with pytest.raises(dhyan.UserError, match="exists already; remove it, or give another out"):
         dhyan.train(pairs, out=tmp_path)
     with pytest.raises(dhyan.UserError, match="valid: row 1"):
-        dhyan.train((own, own), valid=[5], out=tmp_path)
-    assert own.read_text() == "mine"
+        dhyan.train((table, table), valid=[5], out=tmp_path)
+    assert table.read_text() == "mine"
 
 
 def test_epochs_set_the_length_of_the_training(train_quickly, pairs):

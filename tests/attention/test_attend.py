@@ -25,8 +25,8 @@ def table(rows, columns, digits=3):
     return {"actual": rows, "expected": torch.tensor(columns), "atol": 0.6 * 10**-digits, "rtol": 0}
 
 
-def given(weights):
-    """A score whose softmax is exactly the given table."""
+def fixed_weights(weights):
+    """A score whose softmax is exactly this table."""
     return lambda query, keys: torch.tensor(weights).log()
 
 
@@ -38,12 +38,16 @@ def test_a_word_is_a_mix_of_its_sentence():
     money, river, bank, third = torch.randn(4, 5)
     for weights, first in ((MONEY, money), (RIVER, river)):
         words = torch.stack([first, bank, third])
-        attended = dhyan.attend(words, words, words, score=given(weights))
+        attended = dhyan.attend(words, words, words, score=fixed_weights(weights))
         close(attended.weights.sum(-1), torch.ones(3))
         for row, (a, b, c) in zip(attended.context, weights, strict=True):
             close(row, a * first + b * bank + c * third)
-    with_money = dhyan.attend([[0.0]] * 3, [[0.0]] * 3, [[1.0], [2], [3]], score=given(MONEY))
-    with_river = dhyan.attend([[0.0]] * 3, [[0.0]] * 3, [[1.0], [2], [3]], score=given(RIVER))
+    with_money = dhyan.attend(
+        [[0.0]] * 3, [[0.0]] * 3, [[1.0], [2], [3]], score=fixed_weights(MONEY)
+    )
+    with_river = dhyan.attend(
+        [[0.0]] * 3, [[0.0]] * 3, [[1.0], [2], [3]], score=fixed_weights(RIVER)
+    )
     close(**table(with_money.context[1], [0.25 + 1.4 + 0.15]))
     close(**table(with_river.context[1], [0.2 + 1.56 + 0.06]))
 
@@ -63,18 +67,18 @@ def test_parameter_free_self_attention_is_softmax_x_xt_x():
     assert not list(attention.parameters())
 
 
-def test_it_is_blind_to_order():
+def test_without_positions_order_does_not_matter():
     x, order = torch.randn(1, 5, 4), torch.tensor([3, 0, 4, 1, 2])
     attention, real = parameter_free_attention(), torch.ones(1, 5, dtype=torch.bool)
-    kept = attention(x, attention.remember(x, real)).context
+    context = attention(x, attention.remember(x, real)).context
     mixed = x[:, order]
-    close(attention(mixed, attention.remember(mixed, real)).context, kept[:, order])
+    close(attention(mixed, attention.remember(mixed, real)).context, context[:, order])
 
 
 def test_a_dictionary_is_sharp_attention():
     keys = torch.eye(3)
-    found = dhyan.attend(keys[:1] * 100, keys, [[2.0], [3], [4]], score="dot")
-    close(found.context, torch.tensor([[2.0]]))
+    attended = dhyan.attend(keys[:1] * 100, keys, [[2.0], [3], [4]], score="dot")
+    close(attended.context, torch.tensor([[2.0]]))
 
 
 def test_the_cat_sat():
@@ -103,7 +107,7 @@ def test_money_bank_is_saturated_even_when_scaled():
     close(**table(dhyan.attend(q, k, v).weights, [[0.0, 1.0], [0.0, 1.0]]))
 
 
-def test_a_tenth_of_it_is_not():
+def test_a_tenth_of_money_bank_is_not_saturated():
     q, k, v = (MONEY_BANK / 10 @ w for w in (W_Q, W_K, W_V))
     close(dot_scores(q, k), torch.tensor([[6.91, 10.86], [10.86, 14.67]]))
     raw = dhyan.attend(q, k, v, score="dot").weights
@@ -163,8 +167,8 @@ def test_the_variance_of_a_dot_product_grows_with_the_width_and_scaling_restores
 )
 def test_large_scores_saturate_the_softmax(scores, weights, digits):
     values = torch.eye(2)
-    found, _ = attend(torch.tensor([scores]).float(), values, torch.ones(1, 2, dtype=torch.bool))
-    close(**table(found, [list(weights)], digits))
+    context, _ = attend(torch.tensor([scores]).float(), values, torch.ones(1, 2, dtype=torch.bool))
+    close(**table(context, [list(weights)], digits))
 
 
 def test_values_may_be_wider_or_narrower_than_keys():
@@ -180,7 +184,7 @@ HOW_ARE_YOU = [[0.2, 0.1, 0.7], [0.3, 0.2, 0.5], [0.6, 0.3, 0.1]]
 
 def test_masked_before_the_softmax_the_rows_are_renormalised():
     zeros, words = torch.zeros(3, 2), torch.eye(3)
-    attended = dhyan.attend(zeros, zeros, words, score=given(HOW_ARE_YOU), causal=True)
+    attended = dhyan.attend(zeros, zeros, words, score=fixed_weights(HOW_ARE_YOU), causal=True)
     close(**table(attended.weights, [[1, 0, 0], [0.6, 0.4, 0], [0.6, 0.3, 0.1]]))
 
 
@@ -286,14 +290,14 @@ def test_a_score_module_can_be_the_score():
         (([[1.0]], [[1.0]], [[1.0]]), {"mask": [[True] * 3]}, "does not broadcast"),
     ],
 )
-def test_what_cannot_be_attended_is_said(arguments, settings, message):
+def test_wrong_arguments_are_errors(arguments, settings, message):
     with pytest.raises(ValueError, match=message):
         dhyan.attend(*arguments, **settings)
 
 
 def test_the_loss_of_the_notes():
-    chances = torch.tensor([[0.4, 0.6], [0.1, 0.9], [0.1, 0.9]])
-    logits = torch.cat([torch.full((3, 4), -100.0), chances.log()], dim=-1).unsqueeze(0)
+    probs = torch.tensor([[0.4, 0.6], [0.1, 0.9], [0.1, 0.9]])
+    logits = torch.cat([torch.full((3, 4), -100.0), probs.log()], dim=-1).unsqueeze(0)
     labels = Tokens.pad([[4, 4, 4]])
     loss = cross_entropy(logits, labels, smoothing=0.0)
     assert float(loss) == pytest.approx(5.521, abs=1e-3)

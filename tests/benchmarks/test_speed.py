@@ -104,9 +104,9 @@ def test_fused_and_reference_kernels_train_alike(data, model):
 def test_means_are_compared_over_common_seeds():
     reference = {1: 27.0, 2: 26.0, 3: 19.0}
     assert compare_means({1: 27.2, 2: 26.2, 3: 19.2}, reference, 3)["right"]
-    some = compare_means({1: 27.2, 2: 26.2}, reference, 3)
-    assert some["difference"] == pytest.approx(0.2)
-    assert not some["right"]
+    comparison = compare_means({1: 27.2, 2: 26.2}, reference, 3)
+    assert comparison["difference"] == pytest.approx(0.2)
+    assert not comparison["right"]
     assert not compare_means({1: 25.0, 2: 26.0, 3: 19.0}, {1: 27.0, 2: 27.0, 3: 19.0}, 3)["right"]
     assert not compare_means({}, reference, 3)["right"]
 

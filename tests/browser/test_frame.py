@@ -114,12 +114,12 @@ def test_devanagari_is_shaped_with_the_served_font(studio):
     assert page.evaluate("document.fonts.check('16px \"Noto Sans Devanagari\"', 'क्ष')")
     widths = page.evaluate(
         """() => ["क्ष", "क्\u200cष"].map((text) => {
-          const made = document.createElement("span");
-          made.textContent = text;
-          made.lang = "hi";
-          document.querySelector("main").append(made);
-          const wide = made.getBoundingClientRect().width;
-          made.remove();
+          const span = document.createElement("span");
+          span.textContent = text;
+          span.lang = "hi";
+          document.querySelector("main").append(span);
+          const wide = span.getBoundingClientRect().width;
+          span.remove();
           return wide;
         })"""
     )

@@ -84,7 +84,7 @@ def test_hover_does_not_select_and_keyboard_does(studio):
 
 def test_forced_prefix_and_undo(studio):
     page = loaded(studio.open("/translate?text=the+dog&model=bahdanau"))
-    own = [token["text"] for token in trace(page, text="the dog", prefix="")["target"]["tokens"]]
+    tokens = [token["text"] for token in trace(page, text="the dog", prefix="")["target"]["tokens"]]
     choice = page.locator("button.top-token").first
     word = choice.locator(".token-text").text_content()
     choice.click()
@@ -92,7 +92,7 @@ def test_forced_prefix_and_undo(studio):
     expect(page.locator(".pair-target .pair-text").first).to_have_text(word)
     assert query(page)["prefix"] == word
     page.locator(".forced-notice button").click()
-    expect(page.locator(".pair-target .pair-text").first).to_have_text(own[0])
+    expect(page.locator(".pair-target .pair-text").first).to_have_text(tokens[0])
     page.go_back()
     expect(page.locator(".pair-target .pair-text").first).to_have_text(word)
 

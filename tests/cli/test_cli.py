@@ -32,18 +32,18 @@ def workspace(tmp_path_factory):
     files = write_corpus(folder)
     settings = tiny_settings("rnn", *files)
     del settings["data.source"], settings["data.target"]
-    done = dhyan(
+    process = dhyan(
         "train", "bahdanau2015-small", "--source", "a.en", "--target", "a.hi", "--threads", 1,
         *as_arguments(settings), cwd=folder,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
-    return folder, done
+    assert process.returncode == 0, process.stderr.decode()
+    return folder, process
 
 
-def mistake(done, *parts):
+def mistake(process, *parts):
     """The command failed with one line that contains all of the parts."""
-    errors = done.stderr.decode()
-    assert done.returncode == 2, errors
+    errors = process.stderr.decode()
+    assert process.returncode == 2, errors
     last = errors.strip().splitlines()[-1]
     assert last.startswith("dhyan: ")
     assert "Traceback" not in errors
@@ -53,25 +53,25 @@ def mistake(done, *parts):
 
 
 def test_training_reports_its_progress_and_the_folder_of_the_model(workspace):
-    folder, done = workspace
-    errors = done.stderr.decode()
+    folder, process = workspace
+    errors = process.stderr.decode()
     assert "kept 400 pairs" in errors
     assert "held out 8 pairs" in errors
     assert "valid loss" in errors
     assert "next: dhyan show runs/bahdanau2015-small '" in errors
-    assert done.stdout.decode().startswith("runs/bahdanau2015-small  best at step ")
-    assert len(done.stdout.splitlines()) == 1
+    assert process.stdout.decode().startswith("runs/bahdanau2015-small  best at step ")
+    assert len(process.stdout.splitlines()) == 1
 
 
 def test_quiet_prints_only_the_result(workspace):
     folder, _ = workspace
     settings = tiny_settings("rnn", "a.en", "a.hi", **{"training.steps": 2})
-    done = dhyan(
+    process = dhyan(
         "train", "bahdanau2015-small", "--quiet", "--out", "quiet", "--threads", 1, "--seed", 3,
         *as_arguments(settings), cwd=folder,
     )  # fmt: skip
-    assert done.stderr == b""
-    assert done.stdout.startswith(b"quiet  best at step 2 of 2: chrF++ ")
+    assert process.stderr == b""
+    assert process.stdout.startswith(b"quiet  best at step 2 of 2: chrF++ ")
     assert "seed = 3" in (folder / "quiet" / "step-2" / "recipe.toml").read_text()
 
 
@@ -86,10 +86,10 @@ def test_every_line_of_input_gives_one_line_of_output(workspace):
         "one\r",
         "six",
     ]
-    done = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder,
+    process = dhyan("translate", "runs/bahdanau2015-small", "--threads", 1, cwd=folder,
                  stdin="\n".join(lines).encode())  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
-    out = done.stdout.decode().split("\n")
+    assert process.returncode == 0, process.stderr.decode()
+    out = process.stdout.decode().split("\n")
     assert len(out) == len(lines) + 1
     assert out[1] == out[2] == out[-1] == ""
 
@@ -117,9 +117,9 @@ def test_closed_streams_and_full_disks_give_one_line(workspace):
         ("info", ">&-", "stdout is closed"),
     ):
         line = f"{' '.join(command(name, 'runs/bahdanau2015-small'))} {redirection}"
-        done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True,
+        process = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True,
                               env=environment())  # fmt: skip
-        mistake(done, message)
+        mistake(process, message)
 
 
 def test_maps_of_different_words_become_several_figures(workspace):
@@ -128,14 +128,14 @@ def test_maps_of_different_words_become_several_figures(workspace):
     trained = here("train", "transformer2017-small", "--threads", 1, "--out", "t",
                     *as_arguments(settings), cwd=folder)  # fmt: skip
     assert trained.returncode == 0, trained.stderr.decode()
-    done = here("show", "t", "three hundred", "-o", "look.json", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    process = here("show", "t", "three hundred", "-o", "look.json", cwd=folder)
+    assert process.returncode == 0, process.stderr
     trace = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
     assert trace.source.words == ("three", "hundred", "</s>")
-    done = here("show", "t", "three hundred", "--attention", "all", "-o", "all.svg", cwd=folder)
-    assert done.returncode == 0, done.stderr.decode()
+    process = here("show", "t", "three hundred", "--attention", "all", "-o", "all.svg", cwd=folder)
+    assert process.returncode == 0, process.stderr.decode()
     assert len(list(folder.glob("all-*.svg"))) == 3
-    assert b"encoder.layers.0.self_attention" in done.stderr
+    assert b"encoder.layers.0.self_attention" in process.stderr
 
 
 def test_a_file_and_a_pipe_give_the_same_output(workspace):
@@ -149,18 +149,18 @@ def test_a_file_and_a_pipe_give_the_same_output(workspace):
 
 def test_json_has_a_line_for_each_sentence(workspace):
     folder, _ = workspace
-    done = here("translate", "runs/bahdanau2015-small", "--json", "--nbest", 3, "--threads", 1,
+    process = here("translate", "runs/bahdanau2015-small", "--json", "--nbest", 3, "--threads", 1,
                  cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    rows = [json.loads(line) for line in process.stdout.splitlines()]
     assert [row["line"] for row in rows] == [1, 2]
     assert all(len(row["nbest"]) == 3 and row["text"] == row["nbest"][0]["text"] for row in rows)
 
 
 def test_nbest_lists_are_numbered_by_line(workspace):
     folder, _ = workspace
-    done = here("translate", "runs/bahdanau2015-small", "--nbest", 2, "--threads", 1,
+    process = here("translate", "runs/bahdanau2015-small", "--nbest", 2, "--threads", 1,
                  cwd=folder, stdin=b"one\ntwo\n")  # fmt: skip
-    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    rows = [line.split("\t") for line in process.stdout.decode().splitlines()]
     assert [row[0] for row in rows] == ["1", "1", "2", "2"]
     assert float(rows[0][1]) >= float(rows[1][1])
 
@@ -168,8 +168,8 @@ def test_nbest_lists_are_numbered_by_line(workspace):
 def test_evaluation_prints_scores_with_signatures_and_by_length(workspace):
     folder, _ = workspace
     arguments = ("--source", "a.en", "--target", "a.hi", "--beam", 1, "--threads", 1)
-    done = here("evaluate", "runs/bahdanau2015-small", *arguments, cwd=folder)
-    text = done.stdout.decode()
+    process = here("evaluate", "runs/bahdanau2015-small", *arguments, cwd=folder)
+    text = process.stdout.decode()
     assert "tok:intl" in text
     assert "chrF++" in text
     assert "1–5" in text
@@ -185,16 +185,18 @@ def test_evaluation_prints_scores_with_signatures_and_by_length(workspace):
 )
 def test_attention_is_drawn_into_a_file(workspace, name, magic):
     folder, _ = workspace
-    done = here("show", "runs/bahdanau2015-small", "three hundred two", "-o", name,
+    process = here("show", "runs/bahdanau2015-small", "three hundred two", "-o", name,
                  "--threads", 1, cwd=folder)  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()
     assert (folder / name).read_bytes().startswith(magic)
 
 
 def test_without_a_file_the_map_is_drawn_in_the_terminal(workspace):
     folder, _ = workspace
-    done = dhyan("show", "runs/bahdanau2015-small", "three hundred two", "--threads", 1, cwd=folder)
-    text = done.stdout.decode()
+    process = dhyan(
+        "show", "runs/bahdanau2015-small", "three hundred two", "--threads", 1, cwd=folder
+    )
+    text = process.stdout.decode()
     assert "hundred" in text
     assert "\x1b" not in text
 
@@ -256,14 +258,14 @@ def test_the_layout_of_kaggles_corpus_trains(workspace):
         file.write("\n".join(rows))
     settings = tiny_settings("rnn", "kaggle.csv.gz", "", **{"training.steps": 1})
     files = ("data.source", "data.target")
-    done = dhyan(
+    process = dhyan(
         "train", "bahdanau2015-small", "--columns", "english_sentence,hindi_sentence",
         "--source", "kaggle.csv.gz", "--out", "kaggle", "--threads", 1,
         *as_arguments({k: v for k, v in settings.items() if not k.startswith(files)}),
         cwd=folder,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
-    assert "kept 400 pairs" in done.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()
+    assert "kept 400 pairs" in process.stderr.decode()
 
 
 def test_data_check_describes_the_corpus_and_names_its_errors(workspace):
@@ -306,11 +308,11 @@ def test_a_mistake_is_one_line_with_a_remedy(workspace):
     mistake(dhyan("translate", "nowhere", stdin=b"", cwd=folder), "nowhere: no such model folder")
     mistake(here("translate", ".", stdin=b"", cwd=folder), "holds no checkpoint")
     model = "runs/bahdanau2015-small"
-    done = here("translate", model, stdin=b"one\n\xff\ntwo\n", cwd=folder)
-    mistake(done, "1 of 3 lines could not be translated")
-    assert b"stdin:2: " in done.stderr
-    assert b"not UTF-8" in done.stderr
-    assert done.stdout.count(b"\n") == 3, "no line is lost"
+    process = here("translate", model, stdin=b"one\n\xff\ntwo\n", cwd=folder)
+    mistake(process, "1 of 3 lines could not be translated")
+    assert b"stdin:2: " in process.stderr
+    assert b"not UTF-8" in process.stderr
+    assert process.stdout.count(b"\n") == 3, "no line is lost"
     mistake(here("show", model, "one " * 99, cwd=folder), "the sentence: ", "takes at most 60")
     mistake(
         here("translate", model, "missing.en", cwd=folder),
@@ -326,9 +328,9 @@ def test_a_mistake_is_one_line_with_a_remedy(workspace):
     mistake(here("data", "check", "nope.en", "a.hi", cwd=folder), "nope.en: there is no such file")
     mistake(here("info", "a.en", cwd=folder), "a.en: is a file")
     (folder / "long.en").write_bytes(b"one\n" + b" " * 2**20 + b"two\n")
-    done = here("translate", model, "long.en", cwd=folder)
-    mistake(done, "1 of 2 lines could not be translated")
-    assert b"long.en:2: a line of 1,048,576" in done.stderr
+    process = here("translate", model, "long.en", cwd=folder)
+    mistake(process, "1 of 2 lines could not be translated")
+    assert b"long.en:2: a line of 1,048,576" in process.stderr
     mistake(here("info", "two\nlines", cwd=folder), "two\\nlines: no such model folder")
     mistake(here("show", model, "one", "-o", "map.docx", cwd=folder), "map.docx", ".png")
     mistake(here("show", model, "one", "--attention", "nose", cwd=folder), "decoder.attention")
@@ -359,11 +361,11 @@ def test_a_closed_pipe_is_not_an_error(workspace):
     line = forked_python(
         "-m", "dhyan", "translate", "runs/bahdanau2015-small", "--threads", 1, "a.en"
     )
-    done = subprocess.run(line, cwd=folder, stdout=writing, stderr=subprocess.PIPE,
+    process = subprocess.run(line, cwd=folder, stdout=writing, stderr=subprocess.PIPE,
                           env=environment())  # fmt: skip
     os.close(writing)
-    assert done.returncode == -signal.SIGPIPE
-    assert b"Traceback" not in done.stderr
+    assert process.returncode == -signal.SIGPIPE
+    assert b"Traceback" not in process.stderr
 
 
 @pytest.mark.parametrize(
@@ -396,9 +398,11 @@ def test_every_command_has_help_with_an_example_without_torch(arguments):
         "try: main()\nexcept SystemExit: pass\n"
         "assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
     )
-    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
-    assert done.returncode == 0, done.stderr.decode()
-    assert re.search(rb"(Example: .*|First steps: )dhyan ", done.stdout)
+    process = subprocess.run(
+        [*command()[:1], "-c", program], capture_output=True, env=environment()
+    )
+    assert process.returncode == 0, process.stderr.decode()
+    assert re.search(rb"(Example: .*|First steps: )dhyan ", process.stdout)
 
 
 def test_public_names_resolve_and_stay_the_same():
@@ -410,14 +414,18 @@ def test_public_names_resolve_and_stay_the_same():
         "    assert (type(value).__name__ == 'module') == is_module, name\n"
         "    assert is_module or name == '__version__' or value.__name__ == name\n"
     )
-    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
-    assert done.returncode == 0, done.stderr.decode()
+    process = subprocess.run(
+        [*command()[:1], "-c", program], capture_output=True, env=environment()
+    )
+    assert process.returncode == 0, process.stderr.decode()
 
 
 def test_importing_the_package_is_instant():
     program = "import sys, dhyan; dir(dhyan); assert 'torch' not in sys.modules"
-    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=environment())
-    assert done.returncode == 0, done.stderr.decode()
+    process = subprocess.run(
+        [*command()[:1], "-c", program], capture_output=True, env=environment()
+    )
+    assert process.returncode == 0, process.stderr.decode()
 
 
 @pytest.mark.parametrize(
@@ -431,11 +439,11 @@ def test_importing_the_package_is_instant():
     ],
 )
 def test_a_wrong_command_gives_one_line(arguments, message, tmp_path):
-    done = dhyan(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.decode().startswith("dhyan: ")
-    assert done.stderr.count(b"\n") == 1
-    assert message in done.stderr.decode()
+    process = dhyan(*arguments, cwd=tmp_path)
+    assert process.returncode == 2
+    assert process.stderr.decode().startswith("dhyan: ")
+    assert process.stderr.count(b"\n") == 1
+    assert message in process.stderr.decode()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -443,19 +451,19 @@ def test_show_completion_prints_a_script(shell):
     program = f"import sys; sys.argv = ['dhyan', '--show-completion', {shell!r}]\n"
     program += "from dhyan.cli import main; main()"
     named = {**environment(), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=named)
-    assert done.returncode == 0, done.stderr.decode()
-    assert b"_DHYAN_COMPLETE=complete_" + shell.encode() in done.stdout
+    process = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=named)
+    assert process.returncode == 0, process.stderr.decode()
+    assert b"_DHYAN_COMPLETE=complete_" + shell.encode() in process.stdout
     assert b"--install-completion" in here("--help").stdout
 
 
 def test_completion_names_the_commands():
     words = {"_DHYAN_COMPLETE": "complete_bash", "COMP_WORDS": "dhyan tra", "COMP_CWORD": "1"}
     program = "import sys; sys.argv = ['dhyan']; from dhyan.cli import main; main()"
-    done = subprocess.run(
+    process = subprocess.run(
         [*command()[:1], "-c", program], capture_output=True, env={**environment(), **words}
     )
-    assert b"train" in done.stdout.split()
+    assert b"train" in process.stdout.split()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="libgomp prints its settings")
@@ -466,15 +474,15 @@ def test_idle_threads_spin_shortly_unless_the_user_chose_otherwise(chosen):
     program += "try: main()\nexcept SystemExit: import torch"
     variables = {k: v for k, v in environment().items() if not k.startswith(("OMP_W", "GOMP_S"))}
     variables |= {"OMP_DISPLAY_ENV": "verbose"} | ({"GOMP_SPINCOUNT": chosen} if chosen else {})
-    done = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=variables)
-    assert f"GOMP_SPINCOUNT = '{chosen or 20000}'".encode() in done.stderr
+    process = subprocess.run([*command()[:1], "-c", program], capture_output=True, env=variables)
+    assert f"GOMP_SPINCOUNT = '{chosen or 20000}'".encode() in process.stderr
 
 
 def test_a_printed_recipe_can_be_read_again(tmp_path):
-    done = here("recipe", "luong2015-small", "--set", "training.steps=7", cwd=tmp_path)
-    (tmp_path / "mine.toml").write_bytes(done.stdout)
+    process = here("recipe", "luong2015-small", "--set", "training.steps=7", cwd=tmp_path)
+    (tmp_path / "mine.toml").write_bytes(process.stdout)
     again = here("recipe", "mine.toml", cwd=tmp_path)
-    assert again.stdout == done.stdout
+    assert again.stdout == process.stdout
     assert b"steps = 7\n" in again.stdout
     listed = here("recipe", cwd=tmp_path).stdout.decode()
     assert all(name in listed for name in ("luong2015-small", "transformer2017", "numbers"))

@@ -58,8 +58,8 @@ def quick_commands(folder):
 def test_quick_commands_open_no_connection(folder, tmp_path):
     commands = json.dumps(list(quick_commands(folder)))
     program = [sys.executable, "-c", SEVERAL, commands]
-    done = traced(program, tmp_path / "log", env=environment(), cwd=folder)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    process = traced(program, tmp_path / "log", env=environment(), cwd=folder)
+    assert process.returncode == 0, process.stderr.decode()[-2000:]
     assert not offences(tmp_path / "log")
     assert not listeners(tmp_path / "log")
 
@@ -131,8 +131,8 @@ def test_no_command_connects_to_another_machine(folder, tmp_path, name):
         twice = command("train", "bahdanau2015-small", "--out", "twice", *few_steps(folder))
         more = ["--set", "training.save_every=1"]
         subprocess.run([*twice, *more], env=environment(), cwd=folder, check=True)
-    done = traced(command(*words), tmp_path / "log", env=environment(), cwd=folder)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    process = traced(command(*words), tmp_path / "log", env=environment(), cwd=folder)
+    assert process.returncode == 0, process.stderr.decode()[-2000:]
     assert not offences(tmp_path / "log")
     assert all(where.startswith("127.") for where in listeners(tmp_path / "log"))
 

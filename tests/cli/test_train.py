@@ -39,16 +39,16 @@ def resume(*arguments, cwd):
     return succeed(here("train", *arguments, "--resume", "--threads", 1, cwd=cwd))
 
 
-def succeed(done):
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stderr.decode()
+def succeed(process):
+    assert process.returncode == 0, process.stderr.decode()
+    return process.stderr.decode()
 
 
 def error(*arguments, cwd):
     """The one line of a command that fails."""
-    done = here("train", *arguments, cwd=cwd)
-    assert done.returncode == 2, done.stderr.decode()
-    *_, last = done.stderr.decode().splitlines()
+    process = here("train", *arguments, cwd=cwd)
+    assert process.returncode == 2, process.stderr.decode()
+    *_, last = process.stderr.decode().splitlines()
     return last
 
 
@@ -163,9 +163,9 @@ def test_moved_data_are_named_with_their_options(tmp_path):
     start(tmp_path, "--out", "run")
     for file in corpus:
         file.rename(tmp_path / f"moved-{file.name}")
-    done = here("train", "run", "--resume", cwd=tmp_path)
-    assert done.returncode == 2
-    source, target = done.stderr.decode().splitlines()
+    process = here("train", "run", "--resume", cwd=tmp_path)
+    assert process.returncode == 2
+    source, target = process.stderr.decode().splitlines()
     assert source == (
         f"dhyan: data.source: {corpus[0]}: there is no such file; "
         f"name its new place with --source FILE"

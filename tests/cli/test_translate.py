@@ -51,17 +51,17 @@ def invoke(folder, *arguments, lines=LINES, model="rnn"):
 
 def run(folder, *arguments, **options):
     """Stdout lines and stderr of the command."""
-    done = invoke(folder, *arguments, **options)
-    if done.exception:
-        raise done.exception
-    return done.stdout.splitlines(), done.stderr
+    invocation = invoke(folder, *arguments, **options)
+    if invocation.exception:
+        raise invocation.exception
+    return invocation.stdout.splitlines(), invocation.stderr
 
 
 def failed(folder, *arguments, **options):
     """Stdout lines, stderr and the error of a command that fails."""
-    done = invoke(folder, *arguments, **options)
-    assert isinstance(done.exception, UserError)
-    return done.stdout.splitlines(), done.stderr, done.exception
+    invocation = invoke(folder, *arguments, **options)
+    assert isinstance(invocation.exception, UserError)
+    return invocation.stdout.splitlines(), invocation.stderr, invocation.exception
 
 
 def refused(folder, message, *arguments, **options):
@@ -121,10 +121,10 @@ def test_translations_begin_with_their_prefix(folder):
     out, _ = run(folder, "--prefix", "तीन सौ", "--max-length", 20)
     assert [line.startswith("तीन सौ") for line in out] == [True, False, True, True]
     (folder / "prefixes").write_text("एक\n\n\nदो तीन\n")
-    own, _ = run(folder, "--prefixes", folder / "prefixes", "--max-length", 20)
-    assert own[0].startswith("एक")
-    assert own[3].startswith("दो तीन")
-    assert own[2] == run(folder, "--max-length", 20)[0][2]
+    outputs, _ = run(folder, "--prefixes", folder / "prefixes", "--max-length", 20)
+    assert outputs[0].startswith("एक")
+    assert outputs[3].startswith("दो तीन")
+    assert outputs[2] == run(folder, "--max-length", 20)[0][2]
     refused(folder, "prefixes: has too few lines", "--prefixes", folder / "prefixes",
             lines=[*LINES, "one"])  # fmt: skip
     refused(folder, "has more lines than the 1 of stdin", "--prefixes", folder / "prefixes",
@@ -168,8 +168,8 @@ def test_json_has_six_fields_by_default(folder):
 
 def test_unknown_words_are_reported(folder):
     lines = ["seven", "elephants, six ☃", "", "two " * 9]
-    done = invoke(folder, "--json", lines=lines, model="narrow")
-    unknown = [json.loads(line)["unknown_words"] for line in done.stdout.splitlines()]
+    invocation = invoke(folder, "--json", lines=lines, model="narrow")
+    unknown = [json.loads(line)["unknown_words"] for line in invocation.stdout.splitlines()]
     assert unknown == [[], ["elephants", ",", "☃"], [], []]
     [row] = rows(folder, "--paragraphs", lines=["Seven elephants. Six tigers."])
     assert row["unknown_words"] == ["Seven", "elephants", ".", "Six", "tigers", "."]
@@ -226,9 +226,9 @@ def test_files_of_terms_may_have_comments(folder):
     without, _ = run(folder, "--forbid", folder / "forbidden")
     assert not words & {word for line in without for word in line.split()}
     (folder / "prefixes").write_text("# a prefix for each line\nएक\n\n# the third\n\nदो तीन\n")
-    own, _ = run(folder, "--prefixes", folder / "prefixes", "--max-length", 20)
-    assert own[0].startswith("एक")
-    assert own[3].startswith("दो तीन")
+    outputs, _ = run(folder, "--prefixes", folder / "prefixes", "--max-length", 20)
+    assert outputs[0].startswith("एक")
+    assert outputs[3].startswith("दो तीन")
     (folder / "prefixes").write_text("# a prefix for each line\nएक\n\n# the third\n\nसोना\n")
     _, errors, _ = failed(folder, "--prefixes", folder / "prefixes")
     assert "prefixes:6: the model cannot write 'सोना'" in errors
@@ -253,10 +253,10 @@ def test_output_is_written_to_a_file_when_it_is_complete(folder, tmp_path, monke
         "translate",
         lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt),
     )
-    done = invoke(folder, "--output", tmp_path / "other.hi")
-    assert done.exit_code == 130
-    assert "stopped; " in done.stderr
-    assert "other.hi is not written" in done.stderr
+    invocation = invoke(folder, "--output", tmp_path / "other.hi")
+    assert invocation.exit_code == 130
+    assert "stopped; " in invocation.stderr
+    assert "other.hi is not written" in invocation.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["out.hi"]
 
 
@@ -363,9 +363,9 @@ def test_prefixes_are_counted_before_anything_is_translated(folder):
 
 def test_prefixes_that_are_not_utf8_are_refused_before_anything_is_translated(folder):
     (folder / "prefixes").write_bytes(b"\n\n\n\xff\n")
-    done = invoke(folder, "--prefixes", folder / "prefixes")
-    assert "prefixes:4: byte 1 of the line (0xff) is not UTF-8" in str(done.exception)
-    assert not done.stdout
+    invocation = invoke(folder, "--prefixes", folder / "prefixes")
+    assert "prefixes:4: byte 1 of the line (0xff) is not UTF-8" in str(invocation.exception)
+    assert not invocation.stdout
 
 
 @pytest.mark.parametrize(
@@ -411,10 +411,10 @@ def test_an_impossible_prefix_leaves_its_line_empty(folder, text, sentence):
 
 
 def test_an_impossible_prefix_of_all_lines_stops_the_command(folder):
-    done = invoke(folder, "--prefix", "सोना")
-    assert isinstance(done.exception, UserError)
-    assert "the model cannot write 'सोना'" in str(done.exception)
-    assert not done.stdout
+    invocation = invoke(folder, "--prefix", "सोना")
+    assert isinstance(invocation.exception, UserError)
+    assert "the model cannot write 'सोना'" in str(invocation.exception)
+    assert not invocation.stdout
 
 
 def test_a_long_translation_reports_progress(folder, monkeypatch):
@@ -438,10 +438,10 @@ def test_ctrl_c_reports_how_many_lines_are_written(folder, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(sys.modules["dhyan.cli.messages"].ProgressLines, "update", interrupt)
-    done = invoke(folder)
-    assert done.exit_code == 130
-    assert "dhyan: stopped; 2 lines are written\n" in done.stderr
-    assert len(done.stdout.splitlines()) == 2
+    invocation = invoke(folder)
+    assert invocation.exit_code == 130
+    assert "dhyan: stopped; 2 lines are written\n" in invocation.stderr
+    assert len(invocation.stdout.splitlines()) == 2
 
 
 def test_missing_placeholders_are_reported_with_their_line(folder):
@@ -526,10 +526,10 @@ def test_contradictory_options_are_refused_even_without_input(folder, arguments,
     ],
 )
 def test_an_option_out_of_its_declared_bounds_is_refused(folder, option, value):
-    done = invoke(folder, option, value, lines=[])
-    assert done.exit_code == 2
-    assert option in done.stderr
-    assert not done.stdout
+    invocation = invoke(folder, option, value, lines=[])
+    assert invocation.exit_code == 2
+    assert option in invocation.stderr
+    assert not invocation.stdout
 
 
 TABLES = {
@@ -560,8 +560,8 @@ def test_a_column_of_a_table_is_translated(folder, tmp_path, suffix):
     file.write_text(text, encoding="utf-8")
     run(folder, file, "--columns", "text", "-o", output)
     assert output.read_text(encoding="utf-8") == expected
-    done = invoke(folder, file, "--columns", "text")
-    assert done.stdout == expected
+    invocation = invoke(folder, file, "--columns", "text")
+    assert invocation.stdout == expected
 
 
 def test_a_column_without_a_header_is_named_by_its_number(folder, tmp_path):

@@ -94,8 +94,8 @@ def test_other_references_count_and_empty_ones_do_not():
     assert none["bleu"].value() == single
     assert "nrefs:2" in both["bleu"].signature()
     assert "nrefs:1" in none["bleu"].signature()
-    some = count([text, text], [text, text], others=[(text,), ()], tokenizer="none")
-    assert "nrefs:var" in some["bleu"].signature()
+    counts = count([text, text], [text, text], others=[(text,), ()], tokenizer="none")
+    assert "nrefs:var" in counts["bleu"].signature()
     with pytest.raises(UserError, match="further references for 1 of 2"):
         count([text, text], [text, text], others=[()])
 

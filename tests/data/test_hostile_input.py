@@ -340,11 +340,13 @@ def test_internal_errors_are_not_hidden(translators):
 def test_the_command_keeps_the_line_count_and_fails(models, tmp_path):
     content = hostile_text("command", 80)
     (tmp_path / "in").write_bytes(content)
-    done = dhyan("translate", models / "words", tmp_path / "in", "--threads", 1, "--max-length", 4)
-    assert done.stdout.count(b"\n") == len(lines_in(content))
-    assert done.returncode == 2
-    assert b"Traceback" not in done.stderr
-    assert b"could not be translated and were left empty" in done.stderr.splitlines()[-1]
+    process = dhyan(
+        "translate", models / "words", tmp_path / "in", "--threads", 1, "--max-length", 4
+    )
+    assert process.stdout.count(b"\n") == len(lines_in(content))
+    assert process.returncode == 2
+    assert b"Traceback" not in process.stderr
+    assert b"could not be translated and were left empty" in process.stderr.splitlines()[-1]
 
 
 def test_translations_do_not_depend_on_their_batch(translators):

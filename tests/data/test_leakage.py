@@ -327,16 +327,16 @@ def test_the_check_counts_leakage_by_side_and_match(folder):
 
 def test_the_check_has_the_same_counts_as_json(folder):
     files = folder / "train.en", folder / "train.hi", "--test-source", folder / "leaky.en"
-    done = run("data", "check", *files, "--test-target", folder / "leaky.hi", "--json")
-    assert done.exit_code == 2
-    report = json.loads(done.stdout)
+    process = run("data", "check", *files, "--test-target", folder / "leaky.hi", "--json")
+    assert process.exit_code == 2
+    report = json.loads(process.stdout)
     assert report["pairs"] == 400
     assert report["leakage"]["pair"] == {"exact": 4, "folded": 0, "near": 0}
     assert report["refused_for_leakage"]
     (folder / "some.tsv").write_text("en\thi\na b\tक ख\n\tग\nd e\tnot Hindi\n", encoding="utf-8")
-    done = run("data", "check", folder / "some.tsv", "--columns", "en,hi", "--json")
-    report = json.loads(done.stdout)
-    assert done.exit_code == 0
+    process = run("data", "check", folder / "some.tsv", "--columns", "en,hi", "--json")
+    report = json.loads(process.stdout)
+    assert process.exit_code == 0
     assert report["dropped"]["empty source"] == {"count": 1, "locations": [f"{folder}/some.tsv:3"]}
     assert report["wrong_script"]["target"]["locations"] == [f"{folder}/some.tsv:4"]
     assert "leakage" not in report

@@ -454,9 +454,9 @@ def test_vocabularies_are_learned_from_the_first_pairs_only(files):
 
 
 def test_named_validation_pairs_are_not_filtered(files, more, tmp_path):
-    own = {"data.valid_source": str(more[0]), "data.valid_target": str(more[1])}
-    own["data.allow_leakage"] = True
-    recipe = tiny_recipe("rnn", *files, **own, **{"data.max_words": 4})
+    settings = {"data.valid_source": str(more[0]), "data.valid_target": str(more[1])}
+    settings["data.allow_leakage"] = True
+    recipe = tiny_recipe("rnn", *files, **settings, **{"data.max_words": 4})
     ready = replaced(prepared(recipe, tmp_path / "ready"), valid_source="", valid_target="")
     assert len(load_corpus(with_languages(ready)).validation) == 120
 

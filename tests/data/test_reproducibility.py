@@ -28,13 +28,13 @@ def expected(tmp_path_factory):
     "name", [FIRST, *(pytest.param(name, marks=pytest.mark.soak) for name in OTHERS)]
 )
 def test_another_process_writes_the_same_bytes(name, expected, tmp_path):
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.data.prepare_in_process", str(tmp_path)],
         env={**environment(), **ENVIRONMENTS[name]},
         capture_output=True,
         timeout=120,
     )
-    assert not done.returncode, done.stderr.decode()
-    assert json.loads(done.stdout) == expected
+    assert not process.returncode, process.stderr.decode()
+    assert json.loads(process.stdout) == expected
     assert len(expected) > 12
     assert "10 of 10 test sentences occur in the training text" in expected["check"]

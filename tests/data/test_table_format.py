@@ -146,7 +146,7 @@ UNQUOTED = [("Where, then?", "Ở đâu, vậy?"), ('He said "no"', 'Anh ấy n�
 
 
 @pytest.mark.parametrize(
-    ("name", "delimiter", "said"),
+    ("name", "delimiter", "note"),
     [
         ("a.csv", ";", "semicolon, not by comma as usual in a .csv"),
         ("a.csv", "\t", "tab, not by comma as usual in a .csv"),
@@ -157,10 +157,10 @@ UNQUOTED = [("Where, then?", "Ở đâu, vậy?"), ('He said "no"', 'Anh ấy n�
     ],
 )
 @pytest.mark.parametrize("names", [("en", "vi"), ("English", "Vietnamese")])
-def test_the_delimiter_is_detected(tmp_path, name, delimiter, said, names):
+def test_the_delimiter_is_detected(tmp_path, name, delimiter, note, names):
     pairs, notes = read(write_table(tmp_path / name, [names, *QUOTED], delimiter))
     assert pairs == UNQUOTED
-    assert notes[0].startswith(f"columns are separated by {said}; ") if said else len(notes) == 1
+    assert notes[0].startswith(f"columns are separated by {note}; ") if note else len(notes) == 1
 
 
 def test_the_delimiter_of_a_compressed_table_is_detected(tmp_path):

@@ -39,9 +39,9 @@ def words():
 
 @pytest.fixture(scope="module")
 def copy_model(words, tmp_path_factory):
-    """A model that has learned to say what it reads."""
+    """A model that has learned to copy its source."""
     folder = tmp_path_factory.mktemp("copies")
-    files = {"data.source": str(folder / "read"), "data.target": str(folder / "said")}
+    files = {"data.source": str(folder / "source"), "data.target": str(folder / "target")}
     for file in files.values():
         Path(file).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
     recipe = load_recipe("bahdanau2015-small", {**SETTINGS, **files})
@@ -55,9 +55,9 @@ def test_words_with_joiners_are_copied_exactly(copy_model, words):
     tried = words[:COUNT]
     assert all(ZWJ in word or ZWNJ in word for word in tried)
     text = "".join(f"{word}\n" for word in tried).encode()
-    done = here("translate", copy_model, "--beam", 1, "--threads", 1, stdin=text)
-    assert done.returncode == 0, done.stderr.decode()
-    outputs = done.stdout.decode().removesuffix("\n").split("\n")
+    process = here("translate", copy_model, "--beam", 1, "--threads", 1, stdin=text)
+    assert process.returncode == 0, process.stderr.decode()
+    outputs = process.stdout.decode().removesuffix("\n").split("\n")
     wrong = [
         (word, output_word)
         for word, output_word in zip(tried, outputs, strict=True)

@@ -49,8 +49,8 @@ def extended(model, going):
     words = [w for w in range(VOCABULARY) if w not in (PAD, BOS)]
     after = next_logprobs(model, *[ids for _, ids in going])
     return [
-        (total + own[w], (*ids, w))
-        for (total, ids), own in zip(going, after, strict=True)
+        (total + logprobs[w], (*ids, w))
+        for (total, ids), logprobs in zip(going, after, strict=True)
         for w in words
     ]
 

@@ -56,33 +56,36 @@ def test_a_token_at_a_time_equals_all_at_once(models):
 
 @pytest.mark.parametrize("options", [{"beam": 1}, {"beam": 4, "nbest": 3}, {"sample": True}])
 def test_a_model_twice_is_the_model(translators, options):
-    for own in translators:
-        twice = join_translators([own, own])
-        for alone, both in zip(own(ENGLISH, **options), twice(ENGLISH, **options), strict=True):
+    for translator in translators:
+        twice = join_translators([translator, translator])
+        for alone, both in zip(
+            translator(ENGLISH, **options), twice(ENGLISH, **options), strict=True
+        ):
             assert both.ids == alone.ids
             assert both.score == pytest.approx(alone.score, abs=1e-5)
 
 
 def test_the_order_of_models_does_not_matter(translators):
-    translation = join_translators(translators)(ENGLISH, beam=3)
-    assert translation == join_translators([join_translators(translators[:2]), translators[2]])(
+    translations = join_translators(translators)(ENGLISH, beam=3)
+    assert translations == join_translators([join_translators(translators[:2]), translators[2]])(
         ENGLISH, beam=3
     )
     reordered = join_translators(translators[::-1])(ENGLISH, beam=3)
-    assert [own.ids for own in translation] == [own.ids for own in reordered]
+    assert [result.ids for result in translations] == [result.ids for result in reordered]
 
 
 def test_every_attention_of_every_model_is_explained(translators):
     ensemble_translator = join_translators(translators)
     [translation] = ensemble_translator(ENGLISH[0])
     maps = {
-        own.name: own for own in explain_translation(ensemble_translator, ENGLISH[0], translation)
+        attention_map.name: attention_map
+        for attention_map in explain_translation(ensemble_translator, ENGLISH[0], translation)
     }
     for number, translator in enumerate(translators):
-        for own in explain_translation(translator, ENGLISH[0], translation):
-            ours = maps.pop(f"models.{number}.{own.name}")
-            assert (ours.source, ours.target) == (own.source, own.target)
-            torch.testing.assert_close(ours.weights, own.weights)
+        for attention_map in explain_translation(translator, ENGLISH[0], translation):
+            ours = maps.pop(f"models.{number}.{attention_map.name}")
+            assert (ours.source, ours.target) == (attention_map.source, attention_map.target)
+            torch.testing.assert_close(ours.weights, attention_map.weights)
     assert not maps
     assert len(cross_maps(dhyan.explain(ensemble_translator, ENGLISH[0]))) == 4
 
@@ -90,11 +93,12 @@ def test_every_attention_of_every_model_is_explained(translators):
 def test_models_have_equal_weight_in_an_alignment(models):
     source, target = [[5, 6, 7, 2]], [[1, 6, 5, 4, 2]]
     forced = force_decode(Ensemble(models), source, target, torch.device("cpu"))
-    separate = [force_decode(own, source, target, torch.device("cpu")) for own in models]
+    separate = [force_decode(model, source, target, torch.device("cpu")) for model in models]
     torch.testing.assert_close(
-        forced.source_attention(), torch.stack([own.source_attention() for own in separate]).mean(0)
+        forced.source_attention(),
+        torch.stack([result.source_attention() for result in separate]).mean(0),
     )
-    assert len({len(own.attention) for own in separate}) > 1
+    assert len({len(result.attention) for result in separate}) > 1
     torch.testing.assert_close(forced.source_attention("models.1."), separate[1].source_attention())
     torch.testing.assert_close(
         forced.source_attention("layers.0"), separate[1].source_attention("layers.0")
@@ -102,12 +106,14 @@ def test_models_have_equal_weight_in_an_alignment(models):
 
 
 def test_models_in_training_stay_in_training(translators):
-    for own in translators:
-        own.model.train()
+    for translator in translators:
+        translator.model.train()
     join_translators(translators)("a dog")
-    assert all(module.training for own in translators for module in own.model.modules())
-    for own in translators:
-        own.model.eval()
+    assert all(
+        module.training for translator in translators for module in translator.model.modules()
+    )
+    for translator in translators:
+        translator.model.eval()
 
 
 def test_the_smallest_length_limits_hold(translators):

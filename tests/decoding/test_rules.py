@@ -1,5 +1,7 @@
 """Rules against naive checks, one row at a time, and under search."""
 
+from itertools import chain
+
 import pytest
 import torch
 
@@ -91,15 +93,15 @@ def all_searches(model, **options):
 def test_hypotheses_have_the_minimum_length():
     model = random_model(0, ending=20.0)
     for results in all_searches(model, rules=[min_length(4)]):
-        assert all(len(h.ids) == 4 for own in results for h in own if h.finished)
-        assert any(h.finished for own in results for h in own)
+        assert all(len(h.ids) == 4 for hypotheses in results for h in hypotheses if h.finished)
+        assert any(h.finished for hypotheses in results for h in hypotheses)
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_no_ngram_occurs_twice(size):
     model = random_model(1, ending=-20.0)
     for results in all_searches(model, rules=[no_repeat_ngram(size)]):
-        for hypothesis in (h for own in results for h in own):
+        for hypothesis in chain.from_iterable(results):
             runs = [hypothesis.ids[i : i + size] for i in range(len(hypothesis.ids) - size + 1)]
             assert len(set(runs)) == len(runs)
 
@@ -110,9 +112,9 @@ def test_every_sentence_begins_with_its_prefix():
     for results, before in zip(
         all_searches(random_model(2), rules=[force_prefix(prefixes)]), free, strict=True
     ):
-        for prefix, own in zip(prefixes, results, strict=True):
-            assert own
-            assert all(h.ids[: len(prefix)] == prefix for h in own)
+        for prefix, hypotheses in zip(prefixes, results, strict=True):
+            assert hypotheses
+            assert all(h.ids[: len(prefix)] == prefix for h in hypotheses)
         assert [h.ids for h in results[1]] == [h.ids for h in before[1]]
 
 

@@ -31,9 +31,9 @@ def word_translator():
 
 def test_empty_sentences_stay_empty(translator):
     translation = translator(["", "a dog", "   ", "cats see mats", "\t"])
-    assert [bool(own.ids) for own in translation] == [False, True, False, True, False]
+    assert [bool(result.ids) for result in translation] == [False, True, False, True, False]
     assert translation[0].text == translation[2].text == translation[4].text == ""
-    assert all(own.finished for own in (translation[0], translation[2], translation[4]))
+    assert all(result.finished for result in (translation[0], translation[2], translation[4]))
     assert translator([]) == []
 
 
@@ -47,17 +47,17 @@ def test_a_translation_does_not_depend_on_its_batch(pair, beam):
     translator = translator_of(pair)
     words = sorted({word for line in ENGLISH for word in line.split()})
     lines = [" ".join(words[i : i + n]) for n in (1, 3, 7) for i in range(len(words) - n)]
-    batched = [own.text for own in translator(lines, beam=beam)]
+    batched = [result.text for result in translator(lines, beam=beam)]
     assert batched == [translator(line, beam=beam)[0].text for line in lines]
-    assert batched[::-1] == [own.text for own in translator(lines[::-1], beam=beam)]
+    assert batched[::-1] == [result.text for result in translator(lines[::-1], beam=beam)]
 
 
 def test_runners_up_differ_and_are_sorted(word_translator):
     [best] = word_translator(ENGLISH[0], nbest=4, beam=2)
     all_translations = [best, *best.others]
     assert len(all_translations) == 4
-    assert len({own.ids for own in all_translations}) == 4
-    finished = [own.score for own in all_translations if own.finished]
+    assert len({result.ids for result in all_translations}) == 4
+    finished = [result.score for result in all_translations if result.finished]
     assert finished == sorted(finished, reverse=True)
 
 
@@ -189,9 +189,9 @@ def test_translations_contain_the_terms_of_the_glossary(pieces):
     glossary = {"the cat": "चटाई पर", "Dog": "कुत्ता"}
     options = {"beam": 6, "max_length": 60, "nbest": 3}
     first, second, third = translator(ENGLISH, glossary=glossary, **options)
-    for own in (second, *second.others):
-        assert own.finished
-        words = words_of(translator, own.text)
+    for result in (second, *second.others):
+        assert result.finished
+        words = words_of(translator, result.text)
         assert "कुत्ता" in words
         assert ("चटाई", "पर") in zip(words, words[1:], strict=False)
     plain = translator(ENGLISH, **options)
@@ -214,17 +214,19 @@ def test_missing_terms_are_listed():
     with_bias(translator, [EOS], by=-20.0)
     glossary = {"a": "कुत्ता", "cat": "बिल्ली को"}
     [translation] = translator("a cat", glossary=glossary, beam=2, nbest=2, max_length=4)
-    for own in (translation, *translation.others):
-        words = words_of(translator, own.text)
+    for result in (translation, *translation.others):
+        words = words_of(translator, result.text)
         pairs = list(zip(words, words[1:], strict=False))
         expected = {"कुत्ता": "कुत्ता" in words, "बिल्ली को": ("बिल्ली", "को") in pairs}
-        assert own.missing_terms == tuple(term for term, occurs in expected.items() if not occurs)
-    assert any(own.missing_terms for own in (translation, *translation.others))
+        assert result.missing_terms == tuple(
+            term for term, occurs in expected.items() if not occurs
+        )
+    assert any(result.missing_terms for result in (translation, *translation.others))
     [paragraph] = translate_paragraphs(
         translator, ["a cat. cat."], glossary=glossary, beam=2, max_length=4
     )
     assert paragraph.missing_terms == tuple(
-        term for _, own in paragraph.sentences for term in own.missing_terms
+        term for _, result in paragraph.sentences for term in result.missing_terms
     )
     with_bias(translator, [EOS], by=40.0)
     assert translator("a cat", glossary=glossary, beam=4, max_length=20)[0].missing_terms == ()
@@ -270,7 +272,7 @@ def test_no_two_of_nbest_have_the_same_text(search_options):
     with_bias(translator, [pieces["▁"], EOS], by=9.0)
     [translation] = translator("a dog", nbest=6, beam=6, max_length=8, **search_options)
     all_translations = [translation, *translation.others]
-    assert len({own.text for own in all_translations}) == len(all_translations) < 6
+    assert len({result.text for result in all_translations}) == len(all_translations) < 6
 
 
 def test_forbidden_terms_do_not_occur():
@@ -282,8 +284,8 @@ def test_forbidden_terms_do_not_occur():
             for terms in ([], ["पर", "x"])
         )
         assert "पर" in words_of(translator, plain[0].text)
-        for own in (restricted[0], *restricted[0].others):
-            assert "पर" not in words_of(translator, own.text)
+        for result in (restricted[0], *restricted[0].others):
+            assert "पर" not in words_of(translator, result.text)
 
 
 @pytest.mark.parametrize("pieces", ["words", "unigram"])
@@ -307,17 +309,17 @@ def test_samples_follow_from_seed_and_sentence_number(translator):
     sampled = translator(ENGLISH, sample=True, nbest=3)
     assert sampled == translator(ENGLISH, sample=True, nbest=3)
     assert sampled != translator(ENGLISH, sample=True, nbest=3, seed=2)
-    assert len({own.ids for own in (sampled[0], *sampled[0].others)}) > 1
+    assert len({result.ids for result in (sampled[0], *sampled[0].others)}) > 1
     for index, sentence in enumerate(ENGLISH):
         [alone] = translator(sentence, sample=True, numbers=[index])
         assert alone.ids == sampled[index].ids
     batched = replace(translator, tokens_per_batch=1)(ENGLISH, sample=True)
-    assert [own.ids for own in batched] == [own.ids for own in sampled]
+    assert [result.ids for result in batched] == [result.ids for result in sampled]
 
 
 def test_cold_sampling_is_greedy(translator):
     cold = translator(ENGLISH, sample=True, temperature=1e-4)
-    assert [own.ids for own in cold] == [own.ids for own in translator(ENGLISH, beam=1)]
+    assert [result.ids for result in cold] == [result.ids for result in translator(ENGLISH, beam=1)]
 
 
 def test_beam_groups_differ_in_their_first_tokens(word_translator):
@@ -326,7 +328,7 @@ def test_beam_groups_differ_in_their_first_tokens(word_translator):
         for search_options in ({}, {"beam_groups": 4, "diversity_penalty": 9.0})
     )
     first = [
-        {own.ids[:1] for own in (translation, *translation.others)}
+        {result.ids[:1] for result in (translation, *translation.others)}
         for translation in (plain_beam, diverse)
     ]
     assert len(first[1]) == 4 > len(first[0])
@@ -335,15 +337,15 @@ def test_beam_groups_differ_in_their_first_tokens(word_translator):
 def test_the_coverage_penalty_follows_its_formula(word_translator):
     [plain] = word_translator(ENGLISH[0], nbest=4)
     [ranked] = word_translator(ENGLISH[0], nbest=4, coverage_penalty=0.7)
-    results = {own.ids: own for own in (plain, *plain.others)}
+    results = {result.ids: result for result in (plain, *plain.others)}
     all_translations = [ranked, *ranked.others]
-    assert {own.ids for own in all_translations} == set(results)
-    for own in all_translations:
-        maps = cross_maps(explain_translation(word_translator, ENGLISH[0], own, words=False))
+    assert {result.ids for result in all_translations} == set(results)
+    for result in all_translations:
+        maps = cross_maps(explain_translation(word_translator, ENGLISH[0], result, words=False))
         coverage_by_token = torch.stack([m.weights.mean(0) for m in maps]).mean(0).sum(0)[:-1]
         bonus = 0.7 * sum(math.log(min(float(weight), 1.0)) for weight in coverage_by_token)
-        assert own.score == pytest.approx(results[own.ids].score + bonus, abs=1e-4)
-    keys = [(not own.finished, -own.score) for own in all_translations]
+        assert result.score == pytest.approx(results[result.ids].score + bonus, abs=1e-4)
+    keys = [(not result.finished, -result.score) for result in all_translations]
     assert keys == sorted(keys)
 
 
@@ -435,9 +437,9 @@ def test_paragraphs_keep_the_spaces_between_sentences(translator):
     [paragraph] = translate_paragraphs(translator, [text])
     alone = translator(sentences)
     assert paragraph.text == f"  {alone[0].text}  {alone[1].text}\n\n{alone[2].text} "
-    assert [own for _, own in paragraph.sentences] == alone
+    assert [result for _, result in paragraph.sentences] == alone
     assert [sentence[-1] for sentence, _ in paragraph.sentences] == [".", "!", "?"]
-    assert paragraph.finished == all(own.finished for own in alone)
+    assert paragraph.finished == all(result.finished for result in alone)
     assert translate_paragraphs(translator, ["", " \t"])[1].text == " \t"
 
 

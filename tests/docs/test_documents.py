@@ -18,11 +18,11 @@ FEW = {"training.steps": 3, "training.validate_every": 3, "training.valid_senten
 
 
 def run(*arguments, cwd):
-    done = subprocess.run(
+    process = subprocess.run(
         forked_python(*arguments), capture_output=True, env=environment(), cwd=cwd
     )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode()
+    assert process.returncode == 0, process.stderr.decode()
+    return process.stdout.decode()
 
 
 def test_the_readmes_program_runs(tmp_path):

@@ -114,21 +114,21 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
         elif re.match(r"dhyan [^|<>&;$]*$", line):
             code, output = in_process(shlex.split(line, comments=True)[1:], folder)
         else:
-            done = subprocess.run(
+            process = subprocess.run(
                 ["bash", "-c", line], cwd=folder, env={**environment(), "PATH": path},
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
-            code, output = done.returncode, done.stdout.decode()
+            code, output = process.returncode, process.stdout.decode()
         assert code == 0, f"{line}\n{output}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_program_of_a_page_runs(page, prepared):
     for program in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
-        done = subprocess.run(
+        process = subprocess.run(
             forked_python("-c", program), cwd=prepared, env=environment(), capture_output=True
         )
-        assert done.returncode == 0, done.stderr.decode()
+        assert process.returncode == 0, process.stderr.decode()
 
 
 COMMANDS = "\n".join(line for page in PAGES for line in commands(page))

@@ -20,8 +20,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     lessons = "lessons=one_hot,luong"  # all of them take minutes: `make docs`
     options = ["-q", "-W", "--keep-going", "-D", lessons]
     command = [sys.executable, "-m", "sphinx", *options, "docs", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     assert (tmp_path / "understand" / "luong.html").is_file()
     reference_page = (tmp_path / "reference" / "python.html").read_text(encoding="utf-8")
     described = set(re.findall(r'id="dhyan\.(\w+)"', reference_page))

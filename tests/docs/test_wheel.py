@@ -31,13 +31,13 @@ def test_the_wheel_works_far_from_the_checkout(tmp_path):
 
     def dhyan(*arguments):
         program = "import dhyan, dhyan.cli; print(dhyan.__file__); dhyan.cli.main()"
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", program, *arguments],
             capture_output=True, env=environment, cwd=tmp_path,
         )  # fmt: skip
-        first, _, rest = done.stdout.decode().partition("\n")
+        first, _, rest = process.stdout.decode().partition("\n")
         assert first.startswith(str(home))
-        return done.returncode, rest + done.stderr.decode()
+        return process.returncode, rest + process.stderr.decode()
 
     few = ("--set", "training.steps=2", "--set", "training.valid_sentences=2", "--threads", "1")
     code, output = dhyan("train", "numbers", *few, "--out", "run")

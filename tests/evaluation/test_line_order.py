@@ -36,25 +36,25 @@ def join_lines(lines, end="\n"):
 
 
 def test_right_translations_are_scored_with_a_signature(lines, tmp_path):
-    done = evaluate_files(
+    result = evaluate_files(
         tmp_path, join_lines(lines[1]), join_lines(lines[1]), join_lines(lines[0])
     )
-    assert done.exit_code == 0, done.output
-    assert "BLEU    100.00" in done.stdout
-    assert "tok:intl|smooth:exp|version:" in done.stdout
-    assert "translates line N" not in done.stderr
+    assert result.exit_code == 0, result.output
+    assert "BLEU    100.00" in result.stdout
+    assert "tok:intl|smooth:exp|version:" in result.stdout
+    assert "translates line N" not in result.stderr
 
 
 @pytest.mark.parametrize("at", [0, COUNT // 2, COUNT - 1])
-@pytest.mark.parametrize("which", ["said", "references", "sources"])
+@pytest.mark.parametrize("which", ["translations", "references", "sources"])
 def test_another_number_of_lines_is_refused_with_both_counts(which, at, lines, tmp_path):
-    files = {"said": lines[1], "references": lines[1], "sources": lines[0]}
+    files = {"translations": lines[1], "references": lines[1], "sources": lines[0]}
     files[which] = [*files[which][:at], *files[which][at + 1 :]]
-    done = evaluate_files(tmp_path, *map(join_lines, files.values()))
-    assert isinstance(done.exception, UserError)
-    assert str(COUNT) in str(done.exception)
-    assert str(COUNT - 1) in str(done.exception)
-    assert "BLEU" not in done.stdout
+    result = evaluate_files(tmp_path, *map(join_lines, files.values()))
+    assert isinstance(result.exception, UserError)
+    assert str(COUNT) in str(result.exception)
+    assert str(COUNT - 1) in str(result.exception)
+    assert "BLEU" not in result.stdout
 
 
 @pytest.mark.parametrize("side", [0, 1, 2])
@@ -62,26 +62,26 @@ def test_crlf_and_byte_order_marks_change_no_score(side, lines, tmp_path):
     files = [lines[1], lines[1], lines[0]]
     contents = [join_lines(lines) for lines in files]
     contents[side] = b"\xef\xbb\xbf" + join_lines(files[side], "\r\n")
-    done = evaluate_files(tmp_path, *contents)
-    assert done.exit_code == 0, done.output
-    assert "BLEU    100.00" in done.stdout
+    result = evaluate_files(tmp_path, *contents)
+    assert result.exit_code == 0, result.output
+    assert "BLEU    100.00" in result.stdout
 
 
 def test_unicode_line_separators_do_not_shift_lines(lines, tmp_path):
     separated = [f"{line}\u2028{line}\x0b{line}\x85" for line in lines[1]]
-    done = evaluate_files(
+    result = evaluate_files(
         tmp_path, join_lines(separated), join_lines(separated), join_lines(lines[0])
     )
-    assert "BLEU    100.00" in done.stdout
+    assert "BLEU    100.00" in result.stdout
 
 
 def test_empty_translations_are_scored_as_empty(lines, tmp_path):
     hypotheses = ["" if at % 2 else line for at, line in enumerate(lines[1])]
-    done = evaluate_files(
+    result = evaluate_files(
         tmp_path, join_lines(hypotheses), join_lines(lines[1]), join_lines(lines[0])
     )
-    assert f"{COUNT // 2} translations are empty" in done.stdout
-    assert "BLEU    100.00" not in done.stdout
+    assert f"{COUNT // 2} translations are empty" in result.stdout
+    assert "BLEU    100.00" not in result.stdout
     all_empty = evaluate_files(tmp_path, b"\n" * COUNT, join_lines(lines[1]), join_lines(lines[0]))
     assert "said.hi: is empty" in str(all_empty.exception)
 
@@ -96,11 +96,11 @@ def shuffle(lines):
 
 @pytest.mark.parametrize("change", [shift, shuffle, lambda lines: lines[::-1]])
 def test_lines_in_another_order_are_reported(change, lines, tmp_path):
-    done = evaluate_files(
+    result = evaluate_files(
         tmp_path, join_lines(change(lines[1])), join_lines(lines[1]), join_lines(lines[0])
     )
-    assert done.exit_code == 0
-    assert f"{tmp_path}/said.hi: shares no more words with its references" in done.stderr
+    assert result.exit_code == 0
+    assert f"{tmp_path}/said.hi: shares no more words with its references" in result.stderr
 
 
 def test_a_poor_system_in_order_is_not_reported(lines):

@@ -4,8 +4,7 @@ import hashlib
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies
 
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Curve
@@ -13,7 +12,7 @@ from dhyan.insight.heatmap import save
 from dhyan.insight.line_chart import line_chart, spread
 
 WORDS = {"title": "BLEU", "x_label": "words", "y_label": "BLEU"}
-heights = some.lists(some.floats(0, 100), min_size=1, max_size=12).map(sorted)
+heights = strategies.lists(strategies.floats(0, 100), min_size=1, max_size=12).map(sorted)
 
 
 @given(heights)

@@ -78,8 +78,12 @@ def test_confidence_is_the_geometric_mean_of_the_tokens_probabilities(kind):
         logprobs = translator.model(batch).log_softmax(-1)[0]
     owners = word_indices(translator.target, ids)
     for number, word in enumerate(reading.words):
-        own = [float(logprobs[at, id]) for at, id in enumerate(ids) if owners[at] == number]
-        assert word.confidence == pytest.approx(math.exp(sum(own) / len(own)), rel=1e-4)
+        token_logprobs = [
+            float(logprobs[at, id]) for at, id in enumerate(ids) if owners[at] == number
+        ]
+        assert word.confidence == pytest.approx(
+            math.exp(sum(token_logprobs) / len(token_logprobs)), rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("kind", MODELS, ids="+".join)
@@ -128,8 +132,8 @@ def test_words_that_attend_only_to_eos_are_not_aligned():
     weights = pair_weights(translator, ENGLISH[1], HINDI[1])
     assert (weights[:, -1] == 1).all()
     assert align_pair(translator, ENGLISH[1], HINDI[1]) == []
-    some = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.1, 0.9]])
-    assert WordAttention((), some).alignment == [(1, 1)]
+    weights = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.1, 0.9]])
+    assert WordAttention((), weights).alignment == [(1, 1)]
 
 
 @pytest.mark.parametrize(("source", "target"), [("", "है"), ("a dog", ""), (" ", " ")])

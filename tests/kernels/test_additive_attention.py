@@ -36,18 +36,18 @@ def random_inputs(shape, dtype=torch.float32, seed=0):
     )
 
 
-def defined(query, keys, values, energy, mask):
+def definition(query, keys, values, energy, mask):
     return reference.attend(reference.additive_scores(query, keys, energy), values, mask)[0]
 
 
 def with_gradients(function, tensors, *rest):
-    """What a function gives and the gradients of a random projection of it."""
-    inputs = [one.detach().clone().requires_grad_() for one in tensors]
+    """The result of a function and the gradients of a random projection of it."""
+    inputs = [tensor.detach().clone().requires_grad_() for tensor in tensors]
     result = function(*inputs, *rest)
     generator = torch.Generator().manual_seed(9)
     upstream = torch.randn(result.shape, generator=generator, dtype=torch.float64)
     result.backward(upstream.to(result.dtype))
-    return [result.detach(), *(one.grad for one in inputs)]
+    return [result.detach(), *(tensor.grad for tensor in inputs)]
 
 
 def assert_near(result, exact, half):
@@ -90,8 +90,10 @@ def test_gradients_do_not_depend_on_the_group_size(monkeypatch):
     *tensors, mask = random_inputs((5, 1, 6, 9, 8, 3))
     at_once = with_gradients(additive_attention, tensors, mask)
     monkeypatch.setattr(kernels, "MAX_EXPONENTIALS", 2 * 8 * 13)
-    for one, other in zip(with_gradients(additive_attention, tensors, mask), at_once, strict=True):
-        assert torch.equal(one, other)
+    for grouped, whole in zip(
+        with_gradients(additive_attention, tensors, mask), at_once, strict=True
+    ):
+        assert torch.equal(grouped, whole)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -100,8 +102,8 @@ def test_the_context_equals_its_definition(shape, dtype):
     from dhyan.kernels.triton.additive_attention import additive_attention
 
     *tensors, mask = random_inputs(shape, dtype)
-    exact = with_gradients(defined, [one.double() for one in tensors], mask)
-    half = with_gradients(defined, tensors, mask)
+    exact = with_gradients(definition, [tensor.double() for tensor in tensors], mask)
+    half = with_gradients(definition, tensors, mask)
     assert_near(with_gradients(additive_attention, tensors, mask), exact, half)
     with torch.no_grad():
         alone = additive_attention(*tensors, mask)
@@ -153,8 +155,8 @@ def test_a_fully_masked_query_has_zero_context_and_gradient(queries):
     mask[0] = False
     context, *gradients = with_gradients(additive_attention, tensors, mask)
     assert (context[0] == 0).all()
-    assert all((one[0] == 0).all() for one in gradients[:3])
-    assert all(one.isfinite().all() for one in gradients)
+    assert all((tensor[0] == 0).all() for tensor in gradients[:3])
+    assert all(tensor.isfinite().all() for tensor in gradients)
     with torch.no_grad():
         assert (additive_attention(*tensors, mask)[0] == 0).all()
 
@@ -166,7 +168,7 @@ def test_a_mask_broadcasts_over_rows_and_heads(lead, queries):
 
     *tensors, _ = random_inputs((2, 3, queries, 5, 7, 3))
     mask = torch.rand(*lead, 1, 5).expand(*lead, queries, 5) > 0.4
-    expected = with_gradients(defined, tensors, mask)
+    expected = with_gradients(definition, tensors, mask)
     for ours, theirs in zip(
         with_gradients(additive_attention, tensors, mask), expected, strict=True
     ):
@@ -186,7 +188,7 @@ def test_heads_may_share_keys(queries):
     tensors = [query, keys, values, energy]
 
     def spread(query, keys, values, energy, mask):
-        return defined(query, keys.expand(2, 3, 5, 7), values.expand(2, 3, 5, 3), energy, mask)
+        return definition(query, keys.expand(2, 3, 5, 7), values.expand(2, 3, 5, 3), energy, mask)
 
     expected = with_gradients(spread, tensors, mask)
     for ours, theirs in zip(
@@ -203,10 +205,10 @@ def test_dtypes_may_differ(queries):
     query, keys, values, energy = tensors
     mixed = [query.bfloat16(), keys, values.half(), energy]
     result = with_gradients(additive_attention, mixed, mask)
-    assert [one.dtype for one in result] == [
+    assert [tensor.dtype for tensor in result] == [
         torch.float16, torch.bfloat16, torch.float32, torch.float16, torch.float32,
     ]  # fmt: skip
-    for ours, theirs in zip(result, with_gradients(defined, tensors, mask), strict=True):
+    for ours, theirs in zip(result, with_gradients(definition, tensors, mask), strict=True):
         torch.testing.assert_close(ours.float(), theirs, atol=0.05, rtol=0.05)
 
 
@@ -215,7 +217,7 @@ def test_the_same_call_gives_the_same_bits():
 
     *tensors, mask = random_inputs((2, 1, 9, 5, 7, 3))
     first, second = (with_gradients(additive_attention, tensors, mask) for _ in range(2))
-    assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_attention_modules_equal_their_definition(attention, queries):
         attention.zero_grad()
         context = attention(inputs[0], attention.remember(inputs[1], mask)).context
         context.square().sum().backward()
-        return [context, *(one.grad for one in (*inputs, *attention.parameters()))]
+        return [context, *(tensor.grad for tensor in (*inputs, *attention.parameters()))]
 
     result = run()
     with reference_kernels():

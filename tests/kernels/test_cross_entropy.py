@@ -56,8 +56,8 @@ def test_chunks_change_nothing():
     for chunk in (1, 19 * 4, 10**9):
         loss = linear_cross_entropy(*parts, labels, smoothing=0.1, ignore_index=PAD, chunk=chunk)
         result.append([loss.detach(), *gradients(loss, parts)])
-    for some in result[:2]:
-        for actual, desired in zip(some, result[2], strict=True):
+    for chunked in result[:2]:
+        for actual, desired in zip(chunked, result[2], strict=True):
             torch.testing.assert_close(actual, desired)
 
 

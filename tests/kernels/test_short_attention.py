@@ -12,14 +12,14 @@ from dhyan.kernels.triton.fused_projections import (
 )
 
 
-def case(rows, heads, groups, queries, positions, width, kind=torch.float32):
+def case(rows, heads, groups, queries, positions, width, dtype=torch.float32):
     torch.manual_seed(3)
     query = torch.randn(rows, queries, heads, width)
     keys, values = (torch.randn(rows, positions, groups, width) for _ in range(2))
     lengths = torch.randint(positions + 1, (rows, 1))
     lengths[0] = positions
     mask = torch.arange(positions) < lengths
-    parts = (part.to(kind).transpose(1, 2).requires_grad_() for part in (query, keys, values))
+    parts = (part.to(dtype).transpose(1, 2).requires_grad_() for part in (query, keys, values))
     return *parts, mask
 
 
@@ -61,15 +61,15 @@ def test_short_attention_equals_its_definition(sizes, causal):
     *parts, mask = case(*sizes)
     expected, result = reference_kernels(*parts, mask, causal), by_kernel(*parts, mask, causal)
     torch.testing.assert_close(result, expected)
-    for one, other in zip(gradients(result, parts), gradients(expected, parts), strict=True):
-        torch.testing.assert_close(one, other)
+    for actual, desired in zip(gradients(result, parts), gradients(expected, parts), strict=True):
+        torch.testing.assert_close(actual, desired)
 
 
 def test_a_fully_masked_query_has_zero_context_and_gradient():
     *parts, mask = case(2, 2, 2, 3, 4, 8)
     result = by_kernel(*parts, torch.zeros_like(mask), False)
     assert not result.any()
-    assert all(not one.any() for one in gradients(result, parts))
+    assert all(not gradient.any() for gradient in gradients(result, parts))
 
 
 def test_half_precision_loses_little_more_than_plain_pytorch():
@@ -82,24 +82,24 @@ def test_half_precision_loses_little_more_than_plain_pytorch():
     trios = zip(
         gradients(result, parts), gradients(half, parts), gradients(exact, full), strict=True
     )
-    for one, plain, right in trios:
-        assert (one - right).abs().max() <= 4 * (plain - right).abs().max() + 1e-3
+    for gradient, in_half, in_full in trios:
+        assert (gradient - in_full).abs().max() <= 4 * (in_half - in_full).abs().max() + 1e-3
 
 
 def test_packed_linear_equals_separate_layers():
     torch.manual_seed(1)
-    maps = [torch.nn.Linear(6, width) for width in (6, 3, 5)]
+    layers = [torch.nn.Linear(6, width) for width in (6, 3, 5)]
     x = torch.randn(2, 4, 6, requires_grad=True)
-    weights = [weight for one in maps for weight in one.parameters()]
-    result, expected = packed_linear(x, maps), [one(x) for one in maps]
-    for one, other in zip(result, expected, strict=True):
-        torch.testing.assert_close(one, other)
+    weights = [weight for layer in layers for weight in layer.parameters()]
+    result, expected = packed_linear(x, layers), [layer(x) for layer in layers]
+    for actual, desired in zip(result, expected, strict=True):
+        torch.testing.assert_close(actual, desired)
     losses = (
         sum((i + part).square().sum() for i, part in enumerate(p)) for p in (result, expected)
     )
     ours, theirs = (torch.autograd.grad(loss, [x, *weights]) for loss in losses)
-    for one, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one, other)
+    for actual, desired in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(actual, desired)
 
 
 def test_adjacent_slices_are_one_tensor():
@@ -116,12 +116,12 @@ def test_adjacent_slices_are_one_tensor():
 
 def test_gradients_of_packed_slices_are_adjacent():
     torch.manual_seed(2)
-    maps = [torch.nn.Linear(8, 8) for _ in range(3)]
+    layers = [torch.nn.Linear(8, 8) for _ in range(3)]
     x, mask = torch.randn(2, 5, 8, requires_grad=True), torch.ones(2, 5, dtype=torch.bool)
-    slices = packed_linear(x, maps)
-    laid = []
+    slices = packed_linear(x, layers)
+    gradients_of_slices = []
     for part in slices:
-        part.register_hook(laid.append)
+        part.register_hook(gradients_of_slices.append)
     heads = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in slices)
     by_kernel(*heads, mask, True).square().sum().backward()
-    assert are_adjacent(sorted(laid, key=torch.Tensor.data_ptr))
+    assert are_adjacent(sorted(gradients_of_slices, key=torch.Tensor.data_ptr))

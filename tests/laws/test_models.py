@@ -101,17 +101,17 @@ def test_watch_records_every_attention_and_changes_no_output(model, batch, reque
     assert torch.equal(after, before)
     recorded = recorder.weights()
     names = [name for name, part in model.named_modules() if isinstance(part, Attention)]
-    assert sorted(own.name for own in recorded) == sorted(names)
+    assert sorted(attention.name for attention in recorded) == sorted(names)
     source, target = batch.source.ids.shape[1], batch.inputs.ids.shape[1]
     shapes = {
         "encoder_self": (source, source),
         "decoder_self": (target, target),
         "cross": (target, source),
     }
-    for own in recorded:
-        assert own.weights.shape[0] == len(batch.source)
-        assert own.weights.shape[2:] == shapes[own.role]
-        total = own.weights.sum(-1)
+    for attention in recorded:
+        assert attention.weights.shape[0] == len(batch.source)
+        assert attention.weights.shape[2:] == shapes[attention.role]
+        total = attention.weights.sum(-1)
         assert (total <= 1 + 1e-5).all()
         if "predicted" not in name:
             torch.testing.assert_close(total, torch.ones_like(total))

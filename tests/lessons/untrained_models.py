@@ -36,12 +36,12 @@ def untrained_translator(encoder, decoder):
 @cache
 def primer_tokenizers():
     """The vocabularies of sentences that hold attachments, contexts and all kinds of things."""
-    twins = [
-        twin
+    pairs = [
+        pair
         for split, count in (("attachment", 400), ("context", 200), ("random", 150))
-        for twin in islice(generate_sentences(split, max_words=LONGEST, core_share=CORE), count)
+        for pair in islice(generate_sentences(split, max_words=LONGEST, core_share=CORE), count)
     ]
-    sides = [pair.english for pair in twins], [pair.hindi for pair in twins]
+    sides = [pair.english for pair in pairs], [pair.hindi for pair in pairs]
     return tuple(Tokenizer.train(side, kind="words", size=3000) for side in sides)
 
 

@@ -91,13 +91,13 @@ def check_refused(program, tmp_path, reason):
     """A command line ends with one line that names the reason."""
     for side in "ab":
         (tmp_path / side).write_text("one\n" * 20)
-    done = subprocess.run(
+    process = subprocess.run(
         program,
         capture_output=True, text=True, env=environment(), cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == Exit.USER_ERROR, done.stderr
-    assert reason in done.stderr.splitlines()[-1], done.stderr
-    return done.stderr
+    assert process.returncode == Exit.USER_ERROR, process.stderr
+    assert reason in process.stderr.splitlines()[-1], process.stderr
+    return process.stderr
 
 
 @pytest.mark.slow

@@ -169,8 +169,8 @@ def fuzz_manifest_table(folder, draw):
     path = folder / atomic_folder.MANIFEST
     good = path.read_bytes()
     table = json.loads(good)
-    for own in (atomic_folder.VERSION, atomic_folder.CHECKSUM):
-        table.pop(own, None)
+    for field in (atomic_folder.VERSION, atomic_folder.CHECKSUM):
+        table.pop(field, None)
     try:
         path.write_bytes(json.dumps(replaced(table, draw)).encode())
         read_or_refuse(read_model, folder)

@@ -90,11 +90,11 @@ def hostile(tmp_path_factory, files):
 
 def read_all(mode, folders, seconds):
     """Read hostile models in one process; its peak memory and the growth, in megabytes."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", READ_ALL, mode, *map(str, folders.values())],
         capture_output=True, env=environment(), check=True, text=True,
     )  # fmt: skip
-    *lines, last = done.stdout.splitlines()
+    *lines, last = process.stdout.splitlines()
     assert len(lines) == len(folders)
     for name, line in zip(folders, lines, strict=True):
         assert line != "null", f"{name} was accepted"
@@ -108,11 +108,11 @@ def read_all(mode, folders, seconds):
 
 def check_command(name, folder, marker, seconds):
     """`dhyan translate` refuses a model in one line."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", MEASURE, *command("translate", folder)],
         capture_output=True, env=environment(), check=True,
     )  # fmt: skip
-    result = json.loads(done.stdout)
+    result = json.loads(process.stdout)
     output, torch = result["output"], name in NEED_TORCH
     assert result["code"] == Exit.USER_ERROR, output
     assert output.count("\n") == 1, output

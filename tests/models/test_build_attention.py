@@ -94,12 +94,12 @@ def test_coverage_with_a_causal_mask_is_causal():
 def test_local_m_attends_around_the_step():
     attention = SingleHeadAttention(DotScore(), mask=LocalWindow(1))
     states = torch.randn(2, 6, 5)
-    seen = weights(attention, torch.randn(2, 8, 5), states) > 0
+    attended = weights(attention, torch.randn(2, 8, 5), states) > 0
     for row, length in ((0, 6), (1, 4)):
         for step in range(8):
             centre = min(step, length - 1)
-            wanted = [abs(place - centre) <= 1 and place < length for place in range(6)]
-            assert seen[row, 0, step].tolist() == wanted
+            expected = [abs(position - centre) <= 1 and position < length for position in range(6)]
+            assert attended[row, 0, step].tolist() == expected
 
 
 def test_local_p_equals_the_papers_equation():
@@ -138,11 +138,11 @@ def test_coverage_equals_the_papers_equation():
     attention = SingleHeadAttention(score)
     with torch.no_grad():
         result = attention(query, attention.remember(states, MASK[:1])).weights[0, 0]
-        given = torch.zeros(8)  # a zero on either side
+        coverage = torch.zeros(8)  # a zero on either side
         for step in range(3):
             scores = []
             for j in range(6):
-                features = torch.stack([f @ given[j : j + 3] for f in score.filters.weight])
+                features = torch.stack([f @ coverage[j : j + 3] for f in score.filters.weight])
                 inner = score.score
                 hidden = (
                     inner.query(query[0, step]) + inner.key(states[0, j]) + score.coverage(features)
@@ -150,7 +150,7 @@ def test_coverage_equals_the_papers_equation():
                 scores.append(inner.energy @ torch.tanh(hidden))
             by_hand = torch.softmax(torch.stack(scores), 0)
             close(result[step], by_hand)
-            given[1:7] += by_hand
+            coverage[1:7] += by_hand
 
 
 def test_alibi_subtracts_slope_times_distance():
@@ -240,10 +240,10 @@ def test_copying_equals_the_papers_equation():
         result, _ = decoder(ids, model.start(source))
         state = model.start(source)
         vectors, _ = decoder.decoder.hidden(ids, state.decoder)
-        said = decoder.decoder.output(vectors).softmax(-1)[0, 1]
+        generated = decoder.decoder.output(vectors).softmax(-1)[0, 1]
         context, weights, _ = decoder.copy_attention(vectors, state.memory)
         gate = torch.sigmoid(decoder.gate(torch.cat([vectors, context], -1)))[0, 1, 0]
-        by_hand = gate * said
+        by_hand = gate * generated
         for place, word in enumerate([4, 7, 4, 2]):
             by_hand[word] += (1 - gate) * weights[0, 0, 1, place]
     close(result[0, 1].exp(), by_hand, atol=1e-6, rtol=1e-4)
@@ -358,9 +358,9 @@ def test_every_kind_of_position_changes_the_output():
         recipe = config.Recipe(encoder=encoder, decoder=config.BahdanauDecoder())
         model = build_model(recipe, 12, 12).eval()
         with torch.no_grad():
-            one = model.encoder(Tokens.pad([[4, 5, 6, 7]])).states[0]
-            other = model.encoder(Tokens.pad([[7, 6, 5, 4]])).states[0].flip(0)
-        differs[positions] = float((one - other).abs().max()) > 1e-4
+            forward = model.encoder(Tokens.pad([[4, 5, 6, 7]])).states[0]
+            backward = model.encoder(Tokens.pad([[7, 6, 5, 4]])).states[0].flip(0)
+        differs[positions] = float((forward - backward).abs().max()) > 1e-4
     assert differs == {
         "sinusoidal": True, "learned": True, "rotary": True, "alibi": False, "none": False
     }  # fmt: skip

@@ -67,13 +67,13 @@ def command_line(folder, language, references, *systems, others=(), options=(), 
     line = [sys.executable, "-m", "sacrebleu", *names[:count], "-i", *names[count:], "-m", "bleu",
             "chrf", "ter", "--chrf-word-order", 2, *OPTIONS[language], "-w", DIGITS, "-f", "json",
             *options]  # fmt: skip
-    done = subprocess.run(
+    process = subprocess.run(
         list(map(str, line)),
         capture_output=True,
         env={**os.environ, "SACREBLEU_SEED": str(seed), "PYTHONIOENCODING": "utf-8"},
     )
-    assert done.returncode == 0, done.stderr.decode()
-    return json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr.decode()
+    return json.loads(process.stdout)
 
 
 @pytest.mark.parametrize("language", WORDS)
@@ -145,9 +145,9 @@ def test_several_references_equal_the_command_line(language, tmp_path):
     targets = [part for name in "012" for part in ("--target", tmp_path / f"{name}.txt")]
     line = ["evaluate", tmp_path / "3.txt", *targets, "--language", language, "--json",
             "--bootstrap", 100, "--seed", 9]  # fmt: skip
-    done = CliRunner().invoke(app, list(map(str, line)))
-    assert done.exit_code == 0, done.output
-    ours = json.loads(done.stdout)
+    invocation = CliRunner().invoke(app, list(map(str, line)))
+    assert invocation.exit_code == 0, invocation.output
+    ours = json.loads(invocation.stdout)
     assert ours["references"] == 3
     for result in theirs:
         [score] = [score for score in ours["scores"].values() if score["name"] == _name(result)]

@@ -95,9 +95,9 @@ def test_a_cross_site_fetch_is_refused(keyed, site):
 
 def test_codes_tell_a_foreign_host_from_a_foreign_origin(keyed):
     running, _ = keyed
-    own = f"127.0.0.1:{running.port}"
+    address = f"127.0.0.1:{running.port}"
     assert b'"forbidden_host"' in request(running, "GET", {"host": "evil.example"})[2]
-    assert b'"forbidden_origin"' in request(running, "GET", {"host": own, "origin": "null"})[2]
+    assert b'"forbidden_origin"' in request(running, "GET", {"host": address, "origin": "null"})[2]
 
 
 def test_two_hosts_or_none_are_refused(keyed):
@@ -148,13 +148,16 @@ def test_health_needs_no_key_and_reveals_nothing(keyed):
 
 def test_the_metrics_port_is_for_this_machine_and_needs_no_key(keyed):
     running, key = keyed
-    own = replace(running, port=running.metrics_port)
-    assert own.metrics().keys() == running.metrics({"authorization": f"Bearer {key}"}).keys()
+    metrics_server = replace(running, port=running.metrics_port)
+    assert (
+        metrics_server.metrics().keys()
+        == running.metrics({"authorization": f"Bearer {key}"}).keys()
+    )
     assert running.request("GET", "/metrics")[0] == 401
     for path in ("/v1/translate", "/v1/models", "/livez", "/openapi.json", "/"):
-        assert own.request("GET", path)[0] == 404
+        assert metrics_server.request("GET", path)[0] == 404
     for host in ("evil.example", f"127.0.0.1:{running.port}", "example.org"):
-        assert request(own, "GET", {"host": host}, "/metrics")[0] == 403
+        assert request(metrics_server, "GET", {"host": host}, "/metrics")[0] == 403
 
 
 def test_a_key_is_compared_with_every_known_hash(monkeypatch):
@@ -185,9 +188,9 @@ def test_the_time_of_a_comparison_reveals_nothing_of_the_key(tmp_path):
             start = time.perf_counter_ns()
             keys.client(guess)
             times[guess].append(time.perf_counter_ns() - start)
-    usual = [sorted(own)[: tries * 9 // 10] for own in times.values()]  # less interruptions
+    usual = [sorted(seconds)[: tries * 9 // 10] for seconds in times.values()]  # less interruptions
     gap = statistics.fmean(usual[0]) - statistics.fmean(usual[1])
-    error = math.sqrt(sum(statistics.variance(own) / len(own) for own in usual))
+    error = math.sqrt(sum(statistics.variance(seconds) / len(seconds) for seconds in usual))
     assert abs(gap) / error < 4 or abs(gap) < 20  # nanoseconds
 
 

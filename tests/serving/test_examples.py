@@ -52,11 +52,11 @@ def test_systemd_accepts_the_unit(tmp_path):
     unit = tmp_path / "dhyan.service"
     text = (FOLDER / "dhyan.service").read_text()
     unit.write_text(text.replace(unit_command()[0], "/bin/true"))
-    done = subprocess.run(
+    process = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True
     )
-    warnings = [line for line in done.stderr.splitlines() if unit.name in line]
-    assert (done.returncode, warnings) == (0, [])
+    warnings = [line for line in process.stderr.splitlines() if unit.name in line]
+    assert (process.returncode, warnings) == (0, [])
 
 
 def test_the_dockerfile_has_only_known_instructions():

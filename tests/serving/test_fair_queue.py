@@ -105,9 +105,9 @@ def test_reading_the_cost_ahead_visits_clients_not_jobs(monkeypatch, count):
     queue = queue_of(*(make_job(id) for id in range(count)))
     original = ClientQueue.cost_before
     monkeypatch.setattr(
-        ClientQueue, "cost_before", lambda own, tag: visits.append(1) or original(own, tag)
+        ClientQueue, "cost_before", lambda queue, tag: visits.append(1) or original(queue, tag)
     )
-    monkeypatch.setattr(ClientQueue, "tagged", lambda own: pytest.fail("walks through the jobs"))
+    monkeypatch.setattr(ClientQueue, "tagged", lambda queue: pytest.fail("walks through the jobs"))
     assert queue.cost_ahead("b", 10**9) == queue.cost == 10 * count
     assert len(visits) == 1
 

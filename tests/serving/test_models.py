@@ -71,7 +71,10 @@ def test_libretranslate_clients_choose_by_languages(several):
     counts = [after[done.format(name)] - before[done.format(name)] for name in MODELS]
     assert counts == [1, 2, 0]
     languages = json.loads(several.request("GET", "/languages")[2])
-    assert [(own["code"], own["targets"]) for own in languages] == [("en", ["hi"]), ("hi", ["en"])]
+    assert [(language["code"], language["targets"]) for language in languages] == [
+        ("en", ["hi"]),
+        ("hi", ["en"]),
+    ]
 
 
 def test_every_metric_of_a_model_has_its_name(several):

@@ -103,7 +103,7 @@ def test_a_flood_slows_no_other_client(tmp_path, others, seconds):
         assert refused <= MAX_OTHERS_REFUSED * len(normal)  # bursts
         assert len(flood.with_status(429)) > len(flood.replies) / 4
         during = percentiles([reply.seconds for reply in normal if reply.status == 200])
-        before = percentiles([reply.seconds for own in usual for reply in own.replies])
+        before = percentiles([reply.seconds for load in usual for reply in load.replies])
         full_batch = 1000 * (EACH + PER_TEXT * TEXTS)
         print(f"p99 {before['p99']} ms, beside a flood {during['p99']} ms")
         assert during["p50"] <= 2.5 * full_batch  # the rest of a batch, and its own

@@ -138,9 +138,11 @@ def best(body):
 
 def assert_same(translations, expected):
     """Equal texts, and scores equal up to rounding in single precision."""
-    assert [own["text"] for own in translations] == [other["text"] for other in expected]
+    assert [translation["text"] for translation in translations] == [
+        other["text"] for other in expected
+    ]
     pairs = zip(translations, expected, strict=True)
-    assert max(abs(own["score"] - other["score"]) for own, other in pairs) < 1e-4
+    assert max(abs(translation["score"] - other["score"]) for translation, other in pairs) < 1e-4
 
 
 def test_beam_nbest_and_alignment_are_those_of_the_translator(real, folder):
@@ -204,7 +206,9 @@ def test_alternatives_of_a_text_join_those_of_its_sentences(real):
     nbest = [real.translate(text, nbest=3)[1]["translations"][0] for text in texts]
     body = {"q": "\n".join(texts), "source": "en", "target": "hi", "alternatives": 2}
     response = json.loads(real.request("POST", "/translate", body)[2])
-    ranked = ["\n".join(own["text"] for own in rank) for rank in zip(*nbest, strict=True)]
+    ranked = [
+        "\n".join(translation["text"] for translation in rank) for rank in zip(*nbest, strict=True)
+    ]
     assert [response["translatedText"], *response["alternatives"]] == ranked
 
 
@@ -220,10 +224,10 @@ def test_the_models_own_words_are_detected(real, folder):
 def command_line(folder, text, *options):
     """The translations that `dhyan translate` prints."""
     arguments = command("translate", folder, "--device", "cpu", "--threads", "1", *options)
-    done = subprocess.run(
+    process = subprocess.run(
         arguments, input=text.encode(), capture_output=True, env=environment(), check=True
     )
-    return done.stdout.decode().splitlines()
+    return process.stdout.decode().splitlines()
 
 
 def test_prefix_and_glossary_are_those_of_the_command_line(real, folder, tmp_path):
@@ -232,8 +236,8 @@ def test_prefix_and_glossary_are_those_of_the_command_line(real, folder, tmp_pat
     glossary.write_text("twenty one\tसात\nforty\tबीस\n")
     by_command = command_line(folder, "\n".join(texts), "--glossary", str(glossary))
     pairs = [["twenty one", "सात"], ["forty", "बीस"]]
-    for own in (pairs, dict(pairs)):
-        status, body = real.translate(texts, glossary=own)
+    for glossary in (pairs, dict(pairs)):
+        status, body = real.translate(texts, glossary=glossary)
         assert status == 200
         assert [translation["text"] for translation in best(body)] == by_command
     assert "सात" in by_command[0]

@@ -33,7 +33,7 @@ def test_one_text_and_several_are_translated(server):
     assert (status, body["model"]) == (200, "fixed")
     assert body["translations"] == [[{"text": "HOW ARE YOU", "score": -1.0, "finished": True}]]
     _, body = server.translate(["a", "", "कखग"], nbest=2, align=True)
-    texts = [[hypothesis["text"] for hypothesis in own] for own in body["translations"]]
+    texts = [[hypothesis["text"] for hypothesis in nbest] for nbest in body["translations"]]
     assert texts == [["A", "A"], ["", ""], ["कखग", "कखग"]]
     assert body["translations"][0][0]["alignment"] == [[0, 0]]
 
@@ -185,9 +185,9 @@ def test_prefix_and_glossary_reach_the_model(server):
 
 def test_the_only_model_may_be_named(server):
     names = {"model": "fixed", "source_language": "en", "target_language": "hi"}
-    for own in (names, {"model": "fixed"}, {"target_language": "hi"}, {}):
-        assert server.translate("a", **own)[0] == 200
-        raw = server.request("POST", "/v1/translate/stream", {"text": "a", **own})[2]
+    for fields in (names, {"model": "fixed"}, {"target_language": "hi"}, {}):
+        assert server.translate("a", **fields)[0] == 200
+        raw = server.request("POST", "/v1/translate/stream", {"text": "a", **fields})[2]
         assert b"event: done" in raw
     for other in (
         {"model": "x"},

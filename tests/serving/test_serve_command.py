@@ -97,13 +97,14 @@ def test_a_canary_is_read_from_its_file(tmp_path):
 
 def listening(pid):
     """The addresses a process listens on, from the kernel's tables."""
-    own = {link.resolve().name for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
+    links = Path(f"/proc/{pid}/fd").iterdir()
+    open_files = {link.resolve().name for link in links if link.is_symlink()}
     addresses = []
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             columns = line.split()
             is_open = columns[3] == "0A" or table.startswith("udp")
-            if f"socket:[{columns[9]}]" in own and is_open:
+            if f"socket:[{columns[9]}]" in open_files and is_open:
                 addresses.append(columns[1])
     return addresses
 

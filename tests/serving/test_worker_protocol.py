@@ -32,15 +32,15 @@ def test_nan_is_never_sent():
 
 
 def test_only_changed_words_of_a_growing_translation_are_sent():
-    own, remote = socket.socketpair()
-    with own, remote:
+    local, remote = socket.socketpair()
+    with local, remote:
         channel, unpacker = WorkerChannel(remote), Unpacker()
         states = [["a"], ["a"], ["a", "b"], ["a", "c", "d"], ["a"], ["x", "y"]]
         for words in states:
             channel.words(7, words)
         channel.end_batch()
         channel.words(7, ["a"])
-        messages = list(unpacker.feed(own.recv(65536)))
+        messages = list(unpacker.feed(local.recv(65536)))
     sent = [(message.get("from"), message.get("words")) for message in messages]
     changes = [(0, ["a"]), (1, ["b"]), (1, ["c", "d"]), (1, []), (0, ["x", "y"])]
     assert sent == [*changes, (None, None), (0, ["a"])]

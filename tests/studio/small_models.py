@@ -69,8 +69,8 @@ def write_small(folder):
 @pytest.fixture(scope="session")
 def models(tmp_path_factory, worker_id):
     """The folders of the models, in the ladder's order; trained once for all test processes."""
-    own = tmp_path_factory.getbasetemp()
-    root = (own if worker_id == "master" else own.parent) / "studio-models"
+    base = tmp_path_factory.getbasetemp()
+    root = (base if worker_id == "master" else base.parent) / "studio-models"
     with FileLock(f"{root}.lock"):
         if not root.exists():
             train_small(root)

@@ -39,14 +39,14 @@ def test_a_figure_has_all_heads_or_a_combination_with_a_title(models):
 
     all_heads, title = selected_map()
     assert (len(all_heads.weights), title) == (2, "")
-    for head, own in {
+    for head, weights in {
         "avg": all_heads.weights.mean(0),
         "max": all_heads.weights.amax(0),
         "2": all_heads.weights[1],
         "9": all_heads.weights[1],
     }.items():
         selected, title = selected_map(head=head)
-        assert torch.equal(selected.weights, own[None])
+        assert torch.equal(selected.weights, weights[None])
         assert title.startswith("Cross-attention, layer 2: ")
     assert selected_map(layer=1)[0].name == "decoder.layers.0.cross_attention"
     assert selected_map(layer=7)[0].name == all_heads.name

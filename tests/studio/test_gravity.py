@@ -58,7 +58,7 @@ def test_explained_variance_is_that_of_a_principal_component_analysis(models):
 def test_a_recurrent_encoder_has_states_in_a_space_of_their_own(client, model):
     projection = post(client, model).json()
     assert (projection["axes"], projection["distances"], len(projection["stages"])) == (
-        "own",
+        "separate",
         [],
         2,
     )
@@ -83,8 +83,8 @@ def test_the_toy_has_the_numbers_of_the_lesson(tmp_path):
         "console.log(JSON.stringify([end, distance(two[1], two[0]), distance(end, two[0]),"
         " weightsOf(two, 0.37)[1]]));\n"
     )
-    done = subprocess.run(["node", script], capture_output=True, text=True, check=True)
-    end, before, after, weights = json.loads(done.stdout)
+    process = subprocess.run(["node", script], capture_output=True, text=True, check=True)
+    end, before, after, weights = json.loads(process.stdout)
     lesson = gravity().first
     assert end == pytest.approx(lesson.after.tolist())
     assert end == pytest.approx([7.6, 3.8])

@@ -63,9 +63,9 @@ def test_the_replacement_is_the_requested_word_or_the_most_probable(client):
 
 
 def test_an_unusable_word_gets_suggestions(client):
-    own = post(client)["old_token"]
+    old_word = post(client)["old_token"]
     suggestions = set()
-    for word, unchanged in (("qqq", False), ("दो शब्द", False), (own, True)):
+    for word, unchanged in (("qqq", False), ("दो शब्द", False), (old_word, True)):
         response = post(client, word=word)
         assert (response["word"], response["unchanged"]) == (word, unchanged)
         assert response["suggestions"]

@@ -41,12 +41,12 @@ def test_a_head_can_be_recomputed_from_the_response(client, role, layer):
     scores = queries @ keys.T / head["scale"]
     hidden = numbers(head["mask"]) == 0
     weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
-    own = weights @ projected("memory_inputs", "value")
+    context = weights @ projected("memory_inputs", "value")
     assert (weights - numbers(head["weights"])).abs().max() < 1e-5
     assert hidden.any() == (role == "decoder_self")
     contexts = [numbers(context) for context in head["contexts"]]
-    assert (own - contexts[1]).abs().max() < 1e-5
-    joined = torch.cat([contexts[0], own], dim=-1)
+    assert (context - contexts[1]).abs().max() < 1e-5
+    joined = torch.cat([contexts[0], context], dim=-1)
     project = torch.cat([numbers(weight) for weight in head["output_weights"]])
     output = joined @ project + numbers(head["bias"])
     assert (output - numbers(head["layer_output"])).abs().max() < 1e-5

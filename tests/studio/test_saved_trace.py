@@ -58,10 +58,10 @@ def test_its_figure_is_drawn(client):
 
 
 def test_models_and_traces_are_registered_together(models, saved, trace_json):
-    twin = saved.parent / "other" / "saved.json"
-    twin.parent.mkdir()
-    twin.write_text(trace_json, encoding="utf-8")
-    registry = ModelRegistry(models[:1], [saved, twin])
+    other = saved.parent / "other" / "saved.json"
+    other.parent.mkdir()
+    other.write_text(trace_json, encoding="utf-8")
+    registry = ModelRegistry(models[:1], [saved, other])
     assert list(registry.models) == ["bottleneck", f"{saved.parent.name}-saved", "other-saved"]
 
 

@@ -164,8 +164,10 @@ def test_both_forms_of_unicode_give_the_same_ids(kind, text):
 
 @every_kind
 def test_encoding_equals_batch_encoding(kind):
-    some = [*SENTENCES[:20], "", *FOREIGN]
-    assert TRAINED[kind].encode_batch(some) == [TRAINED[kind].encode(text) for text in some]
+    sentences = [*SENTENCES[:20], "", *FOREIGN]
+    assert TRAINED[kind].encode_batch(sentences) == [
+        TRAINED[kind].encode(text) for text in sentences
+    ]
 
 
 @every_kind
@@ -326,8 +328,8 @@ def test_every_process_trains_the_same_vocabulary():
     for seed, threads in (("0", "1"), ("1", "2"), ("2", "8"), ("random", "3")):
         settings = {**os.environ, "PYTHONHASHSEED": seed, "RAYON_NUM_THREADS": threads}
         command = [sys.executable, "-c", SCRIPT, str(here), str(here.parents[1] / "src")]
-        done = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
-        printed.add(done.stdout)
+        process = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+        printed.add(process.stdout)
     assert len(printed) == 1
     assert len(printed.pop().splitlines()) == 2 * len(KINDS)
 

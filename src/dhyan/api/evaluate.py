@@ -46,9 +46,9 @@ class Evaluation(Mapping[str, float]):
         """The scores as a pandas DataFrame: a row for each metric."""
         scores = list(self.scores.values())
         columns: dict[str, Sequence[object]] = {
-            "name": [own.name for own in scores],
-            "score": [own.value for own in scores],
-            "signature": [own.signature for own in scores],
+            "name": [score.name for score in scores],
+            "score": [score.value for score in scores],
+            "signature": [score.signature for score in scores],
         }
         return make_frame(columns, index=list(self.scores))
 
@@ -58,11 +58,13 @@ class Evaluation(Mapping[str, float]):
         return make_frame({**columns, "translation": self.translations})
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{own.name} {own.value:.2f}" for own in self.scores.values())
+        scores = ", ".join(f"{score.name} {score.value:.2f}" for score in self.scores.values())
         return f"Evaluation({scores}; {len(self.translations):,} sentences)"
 
     def _repr_html_(self) -> str:
-        rows = [(own.name, f"{own.value:.2f}", own.signature) for own in self.scores.values()]
+        rows = [
+            (score.name, f"{score.value:.2f}", score.signature) for score in self.scores.values()
+        ]
         return html_table(("metric", f"{len(self.translations):,} sentences", "signature"), rows)
 
 
@@ -99,7 +101,7 @@ def evaluate(
             )
         translations = _finished(model, len(pairs))
     else:
-        translations = [own.text for own in translator(sources, **changes)]
+        translations = [translation.text for translation in translator(sources, **changes)]
     language = language or (translator.language if translator else "") or stream.languages[1]
     scores = score(translations, references, language=language, metrics=chosen)
     return Evaluation(scores, sources, references, translations)

@@ -242,13 +242,13 @@ def _write_data(
     """The settings that name the data; pairs in memory are written to tables in the run folder."""
     settings: dict[str, Any] = {"data.columns": list(columns)} if columns else {}
     sides = {"": ("data", data), "valid_": ("valid", valid)}
-    for side, (name, own) in sides.items():
-        if own is None:
+    for side, (name, pairs) in sides.items():
+        if pairs is None:
             continue
-        if files := files_of(own, name):
+        if files := files_of(pairs, name):
             source, target = files
         else:
-            stream = to_pairs(own, columns, name=name)
+            stream = to_pairs(pairs, columns, name=name)
             source, target = folder / DATA_FOLDER / f"{side.rstrip('_') or 'train'}.jsonl", None
             _write_table(source, stream, columns or ("source", "target"))
             written.append(source)

@@ -1,4 +1,4 @@
-"""`dhyan data`: check a corpus, encode it ahead of training, write the primer."""
+"""`dhyan data`: check a corpus, encode it ahead of training, or generate the primer corpus."""
 
 import json
 import logging

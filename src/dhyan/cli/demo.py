@@ -1,4 +1,4 @@
-"""`dhyan demo`: translate with a pretrained model; then train on the primer, score and draw."""
+"""`dhyan demo`: translate with a pretrained model; then train on a generated corpus, score, draw."""
 
 import logging
 import shlex

@@ -1,12 +1,14 @@
 """Shared command-line options, made from the declared settings."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dhyan.config import Data, DecodingOptions, Training
+from dhyan.config import Data, DecodingChanges, DecodingOptions, Training
 from dhyan.config.settings import settings_of
 from dhyan.errors import UserError
 from dhyan.pretrained import model_folder
@@ -35,6 +37,40 @@ def option(section: type, name: str, *flags: str, default: str = "", metavar: st
 def recipe_option(section: type, name: str, *flags: str, metavar: str = "") -> Any:
     """The option of a setting whose default is the recipe's."""
     return option(section, name, *flags, default="the recipe's", metavar=metavar)
+
+
+def with_decoding_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each decoding setting, in place of its argument `decoding`.
+
+    Settings that the command declares itself are left to it. An option that is not used is None.
+    """
+    signature = inspect.signature(command)
+    names = [name for name in DecodingChanges.__annotations__ if name not in signature.parameters]
+    options = [_decoding_parameter(name) for name in names]
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        parameters += options if parameter.name == "decoding" else [parameter]
+
+    @wraps(command)
+    def with_options(*arguments: Any, **values: Any) -> None:
+        decoding = {name: values.pop(name, None) for name in names}
+        command(*arguments, decoding=decoding, **values)
+
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return with_options
+
+
+def _decoding_parameter(name: str) -> inspect.Parameter:
+    """The parameter of a command for a decoding setting."""
+    kind = settings_of(DecodingOptions)[name].type
+    flags = [f"--{name}/--no-{name}"] if kind is bool else []
+    info = recipe_option(DecodingOptions, name, *flags)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind | None, info],
+    )
 
 
 MODEL_HELP = "Run folder, one of its step-N checkpoints, or a pretrained model (see dhyan models)."

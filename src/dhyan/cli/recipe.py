@@ -1,4 +1,4 @@
-"""`dhyan recipe` prints a recipe; `override_recipe` loads one for a command, with `--set`."""
+"""`dhyan recipe`: print a recipe (TOML configuration); loading one with `--set` overrides."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,7 @@ from dhyan.cli.options import (
     Threads,
     load_model,
     option,
-    recipe_option,
+    with_decoding_options,
 )
 from dhyan.cli.translate_io import (
     Line,
@@ -51,122 +51,114 @@ if TYPE_CHECKING:
 LINES_AT_A_TIME = 512
 OPTION_NAMES = {"forbidden": "--forbid"}
 
+File = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE",
+        help="Source text, a sentence per line, plain or compressed; or a table, with --columns.",
+        show_default="stdin",
+    ),
+]
+Column = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Column or key of a .csv, .tsv or .jsonl to translate; adds a column translation.",
+        show_default="none",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Output file, complete or not written at all.",
+        show_default="stdout",
+    ),
+]
+OtherModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="MODEL",
+        help="Ensemble: a further model, whose probabilities are averaged; repeatable.",
+    ),
+]
+Nbest = Annotated[int, option(DecodingOptions, "nbest")]
+Prefix = Annotated[
+    str, typer.Option(help="Forced prefix of every translation.", show_default="none")
+]
+Prefixes = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Forced prefixes, one per line of input, empty for none; # begins a comment.",
+    ),
+]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Glossary: TSV of source and target term; # begins a comment."
+    ),
+]
+ForbiddenTerms = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Forbidden target terms, one per line; # begins a comment."),
+]
+Paragraphs = Annotated[
+    bool,
+    typer.Option(
+        "--paragraphs",
+        help="Paragraphs: split each line into sentences, translate and rejoin them.",
+    ),
+]
+Align = Annotated[
+    bool,
+    typer.Option(
+        "--align", help="Word alignments by attention: adds source-target pairs, as 0-0 1-2."
+    ),
+]
+AttentionName = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Attention maps to align by: those whose name contains this.",
+        show_default="all cross-attentions",
+    ),
+]
+WordProbabilities = Annotated[
+    bool,
+    typer.Option(
+        "--words", help="Word probabilities: adds the probability of each word, from 0 to 1."
+    ),
+]
+PlainSearch = Annotated[
+    bool, typer.Option("--plain", help="Plain search in full precision, without the GPU engine.")
+]
 
+
+@with_decoding_options
 def translate(
     model: Model,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Source text, a sentence per line, plain or compressed; or a table, with --columns.",
-            show_default="stdin",
-        ),
-    ] = None,
-    columns: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Column or key of a .csv, .tsv or .jsonl to translate; adds a column translation.",
-            show_default="none",
-        ),
-    ] = "",
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Output file, complete or not written at all.",
-            show_default="stdout",
-        ),
-    ] = None,
-    other_models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="MODEL",
-            help="Ensemble: a further model, whose probabilities are averaged; repeatable.",
-        ),
-    ] = None,
+    file: File = None,
+    columns: Column = "",
+    output: Output = None,
+    other_models: OtherModels = None,
     beam: Beam = None,
-    nbest: Annotated[int, option(DecodingOptions, "nbest")] = 1,
-    length_penalty: Annotated[
-        float | None, recipe_option(DecodingOptions, "length_penalty")
-    ] = None,
-    coverage_penalty: Annotated[
-        float | None, recipe_option(DecodingOptions, "coverage_penalty")
-    ] = None,
-    min_length: Annotated[int | None, recipe_option(DecodingOptions, "min_length")] = None,
-    max_length: Annotated[int | None, recipe_option(DecodingOptions, "max_length")] = None,
-    no_repeat_ngram: Annotated[
-        int | None, recipe_option(DecodingOptions, "no_repeat_ngram")
-    ] = None,
-    beam_groups: Annotated[int | None, recipe_option(DecodingOptions, "beam_groups")] = None,
-    diversity_penalty: Annotated[
-        float | None, recipe_option(DecodingOptions, "diversity_penalty")
-    ] = None,
-    sample: Annotated[
-        bool | None, recipe_option(DecodingOptions, "sample", "--sample/--no-sample")
-    ] = None,
-    temperature: Annotated[float | None, recipe_option(DecodingOptions, "temperature")] = None,
-    top_k: Annotated[int | None, recipe_option(DecodingOptions, "top_k")] = None,
-    top_p: Annotated[float | None, recipe_option(DecodingOptions, "top_p")] = None,
-    seed: Annotated[int | None, recipe_option(DecodingOptions, "seed")] = None,
-    prefix: Annotated[
-        str, typer.Option(help="Forced prefix of every translation.", show_default="none")
-    ] = "",
-    prefixes: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Forced prefixes, one per line of input, empty for none; # begins a comment.",
-        ),
-    ] = None,
-    glossary: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Glossary: TSV of source and target term; # begins a comment.",
-        ),
-    ] = None,
-    forbid: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Forbidden target terms, one per line; # begins a comment."
-        ),
-    ] = None,
-    paragraphs: Annotated[
-        bool,
-        typer.Option(
-            "--paragraphs",
-            help="Paragraphs: split each line into sentences, translate and rejoin them.",
-        ),
-    ] = False,
-    align: Annotated[
-        bool,
-        typer.Option(
-            "--align", help="Word alignments by attention: adds source-target pairs, as 0-0 1-2."
-        ),
-    ] = False,
-    attention: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Attention maps to align by: those whose name contains this.",
-            show_default="all cross-attentions",
-        ),
-    ] = "",
-    words: Annotated[
-        bool,
-        typer.Option(
-            "--words", help="Word probabilities: adds the probability of each word, from 0 to 1."
-        ),
-    ] = False,
+    nbest: Nbest = 1,
+    *,
+    decoding: DecodingChanges,
+    prefix: Prefix = "",
+    prefixes: Prefixes = None,
+    glossary: GlossaryFile = None,
+    forbid: ForbiddenTerms = None,
+    paragraphs: Paragraphs = False,
+    align: Align = False,
+    attention: AttentionName = "",
+    words: WordProbabilities = False,
     as_json: AsJson = False,
-    plain: Annotated[
-        bool,
-        typer.Option("--plain", help="Plain search in full precision, without the GPU engine."),
-    ] = False,
+    plain: PlainSearch = False,
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
@@ -177,9 +169,7 @@ def translate(
 
     Example: echo "how are you" | dhyan translate runs/bahdanau2015-small
     """
-    changes: dict[str, Any] = {
-        name: value for name, value in locals().items() if name in DecodingChanges.__annotations__
-    }
+    changes: DecodingChanges = {**decoding, "beam": beam, "nbest": nbest}
     check_output(output, file)
     style = OutputStyle(nbest=nbest, align=align, attention=attention, words=words, as_json=as_json)
     style.check(paragraphs=paragraphs)
@@ -417,7 +407,7 @@ class _LineBatch:
         try:
             return list(self._translate())
         except TooLong as error:
-            too_long = {own.index: own for own in (error, *error.others)}
+            too_long = {failure.index: failure for failure in (error, *error.others)}
             shorter = ["" if at in too_long else text for at, text in enumerate(self.texts)]
             results = replace(self, texts=shorter).results()
             return [too_long.get(at, result) for at, result in enumerate(results)]

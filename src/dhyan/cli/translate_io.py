@@ -341,4 +341,4 @@ class TranslationWarnings:
 
 
 def _distinct(texts: Iterable[Sequence[str]]) -> str:
-    return ", ".join(dict.fromkeys(text for own in texts for text in own))
+    return ", ".join(dict.fromkeys(text for group in texts for text in group))

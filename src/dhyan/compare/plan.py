@@ -1,4 +1,4 @@
-"""The plan of a comparison: recipes controlled for everything but the model, sizes and budget."""
+"""Plan of a comparison: recipes with the same data, seed and decoding, scaled to a common size."""
 
 import json
 import logging

@@ -122,8 +122,8 @@ def _draw_figures(
     }
     maps = [results[entry.name]["maps"] for entry in plan.entries]
     names = [entry.name for entry in plan.entries]
-    for number, own in enumerate(zip(*maps, strict=True), start=1):
-        figures[f"attention-{number}"] = heatmap(*map(_map, own), captions=names)
+    for number, example_maps in enumerate(zip(*maps, strict=True), start=1):
+        figures[f"attention-{number}"] = heatmap(*map(_map, example_maps), captions=names)
     for name, figure in figures.items():
         for suffix in SUFFIXES:
             save(figure, folder / f"{name}.{suffix}")

@@ -111,7 +111,7 @@ def _lengths(facts: Facts) -> Iterator[str]:
     main = facts["main_test"]
     parts = {name: model["tests"][main]["by_length"] for name, model in facts["models"].items()}
     first = next(iter(parts.values()))
-    rows = [[name, *(f"{part['bleu']:.1f}" for part in own)] for name, own in parts.items()]
+    rows = [[name, *(f"{part['bleu']:.1f}" for part in slices)] for name, slices in parts.items()]
     rows.append([SENTENCES, *(f"{part['sentences']:,}" for part in first)])
     yield _table(["words", *map(length_label, first)], rows)
 
@@ -163,11 +163,11 @@ def _alignments(facts: Facts) -> Iterator[str]:
     rows = [
         [
             name,
-            f"`{own['where']}`",
-            own["at"],
-            *(f"{own['tests'][test][own['at']]['error_rate']:.3f}" for test in tests),
+            f"`{alignment['where']}`",
+            alignment["at"],
+            *(f"{alignment['tests'][test][alignment['at']]['error_rate']:.3f}" for test in tests),
         ]
-        for name, own in aligned.items()
+        for name, alignment in aligned.items()
     ]
     first = next(iter(aligned.values()))
     scored = (first["tests"][test][first["at"]]["sentences"] for test in tests)
@@ -200,7 +200,7 @@ def _measured(facts: Facts) -> Iterator[str]:
     machine, versions = facts["machine"], facts["versions"]
     yield f"```text\n{facts['command']}\n```"
     gpu = f"{machine['gpu']}, " if machine["gpu"] else ""
-    packages = ", ".join(f"{name} {own}" for name, own in versions.items())
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     yield (
         f"{facts['date']}, {gpu}{machine['processor']}, {machine['cores']} cores, "
         f"threads {machine['threads']}, {machine['system']}; {packages}."

@@ -48,10 +48,10 @@ def by_length(
     """Scores of each length slice, with the confidence interval of BLEU where possible."""
     slices = []
     for part in slice_rows(lengths, LENGTHS):
-        own = {key: metric.of(part.rows) for key, metric in counts.items()}
-        scores: dict[str, Any] = {key: metric.value() for key, metric in own.items()}
+        slice_counts = {key: metric.of(part.rows) for key, metric in counts.items()}
+        scores: dict[str, Any] = {key: metric.value() for key, metric in slice_counts.items()}
         if resampling.resamples and len(part.rows) > 1:
-            interval = resampling.interval(own["bleu"])
+            interval = resampling.interval(slice_counts["bleu"])
             scores |= {"bleu_low": interval.low, "bleu_high": interval.high}
         slices.append(
             {"least": part.least, "most": part.most, "sentences": len(part.rows), **scores}

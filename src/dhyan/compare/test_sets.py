@@ -1,4 +1,4 @@
-"""Test sets of a comparison: from files, held-out pairs or the primer, written once for all models."""
+"""Test sets of a comparison: from files, held-out pairs or the primer; the same for all models."""
 
 import json
 import logging
@@ -113,8 +113,8 @@ def file_tests(
         reference_set.pairs
     )
     examples = [
-        EvaluationExample(pair.source, pair.target, links=own)
-        for pair, own in zip(reference_set.pairs, links, strict=True)
+        EvaluationExample(pair.source, pair.target, links=pair_links)
+        for pair, pair_links in zip(reference_set.pairs, links, strict=True)
     ]
     scored = [
         replace(example, links="") if n % 2 == 0 else example for n, example in enumerate(examples)
@@ -188,10 +188,10 @@ def primer_tests(
     make = _hindi_to_english if backwards else _english_to_hindi
 
     def generate(split: str, count: int, least: int, most: int) -> list[EvaluationExample]:
-        twins = generate_sentences(
+        pairs = generate_sentences(
             split, seed=SEED, min_words=least, max_words=most, core_share=core
         )
-        examples = map(make, islice(_until_error(twins), TRIES * count))
+        examples = map(make, islice(_until_error(pairs), TRIES * count))
         usable = (
             example
             for example in examples
@@ -221,10 +221,10 @@ def primer_tests(
     )
 
 
-def _until_error(twins: Iterator[SentencePair]) -> Iterator[SentencePair]:
+def _until_error(pairs: Iterator[SentencePair]) -> Iterator[SentencePair]:
     """The sentences up to the first that cannot be generated."""
     try:
-        yield from twins
+        yield from pairs
     except UserError:
         return
 
@@ -243,13 +243,13 @@ def _in_vocabulary(example: EvaluationExample, words: Tokenizers) -> bool:
     return all(UNK not in tokenizer.encode(text) for tokenizer, text in sides)
 
 
-def _english_to_hindi(twin: SentencePair) -> EvaluationExample:
-    return EvaluationExample(twin.english, twin.hindi, twin.others, twin.links, twin.checks)
+def _english_to_hindi(pair: SentencePair) -> EvaluationExample:
+    return EvaluationExample(pair.english, pair.hindi, pair.others, pair.links, pair.checks)
 
 
-def _hindi_to_english(twin: SentencePair) -> EvaluationExample:
-    swapped = frozenset((b, a) for a, b in twin.sure), frozenset((b, a) for a, b in twin.possible)
-    return EvaluationExample(twin.hindi, twin.english, links=pharaoh(*swapped))
+def _hindi_to_english(pair: SentencePair) -> EvaluationExample:
+    swapped = frozenset((b, a) for a, b in pair.sure), frozenset((b, a) for a, b in pair.possible)
+    return EvaluationExample(pair.hindi, pair.english, links=pharaoh(*swapped))
 
 
 @dataclass(frozen=True)

@@ -151,10 +151,10 @@ class Attention:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentLayers:
-    """Recurrent layers over an embedding, of an encoder or a decoder."""
+class RNNEncoder:
+    """A recurrent encoder, uni- or bidirectional."""
 
-    kind: str = setting("", "Encoder or decoder type.")
+    kind: Literal["rnn"] = setting("rnn", "Encoder type.")
     cell: Cell = setting("gru", "Recurrent cell: LSTM, GRU (Cho et al., 2014) or plain RNN.")
     input: Input = setting("embedding", "Input vectors: a learned embedding, or one-hot vectors.")
     pretrained_embedding: str = setting(
@@ -172,13 +172,6 @@ class RecurrentLayers:
     dropout: float = setting(
         0.2, "Dropout probability (Srivastava et al., 2014).", low=0.0, high=0.99
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RNNEncoder(RecurrentLayers):
-    """A recurrent encoder, uni- or bidirectional."""
-
-    kind: Literal["rnn"] = setting("rnn", "Encoder type.")
     bidirectional: bool = setting(False, "Bidirectional RNN (Schuster and Paliwal, 1997).")
     reverse_source: bool = setting(False, "Reversed source (Sutskever et al., 2014).")
 
@@ -189,9 +182,18 @@ class RNNEncoder(RecurrentLayers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentDecoder(RecurrentLayers):
-    """A recurrent decoder with attention to the source."""
+class BahdanauDecoder:
+    """A recurrent decoder that attends before each step (Bahdanau et al., 2015)."""
 
+    kind: Literal["bahdanau"] = setting("bahdanau", "Decoder type.")
+    cell: Cell = redeclare(RNNEncoder, "cell")
+    input: Input = redeclare(RNNEncoder, "input")
+    pretrained_embedding: str = redeclare(RNNEncoder, "pretrained_embedding")
+    freeze_embedding: bool = redeclare(RNNEncoder, "freeze_embedding")
+    embedding_width: int = redeclare(RNNEncoder, "embedding_width")
+    width: int = redeclare(RNNEncoder, "width")
+    layers: int = redeclare(RNNEncoder, "layers")
+    dropout: float = redeclare(RNNEncoder, "dropout")
     attention: Attention = field(default_factory=Attention)
     bridge: Literal["learned", "direct"] = setting(
         "learned",
@@ -207,45 +209,50 @@ class RecurrentDecoder(RecurrentLayers):
         False,
         "Copy mechanism (See et al., 2017): can copy source tokens; needs text.shared_vocabulary.",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BahdanauDecoder(RecurrentDecoder):
-    """A recurrent decoder that attends before each step (Bahdanau et al., 2015)."""
-
-    kind: Literal["bahdanau"] = setting("bahdanau", "Decoder type.")
     readout_width: int = setting(256, "Readout width: the maxout layer before the output.", low=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LuongDecoder(RecurrentDecoder):
+class LuongDecoder:
     """A recurrent decoder that attends after each step (Luong et al., 2015)."""
 
     kind: Literal["luong"] = setting("luong", "Decoder type.")
+    cell: Cell = redeclare(RNNEncoder, "cell", default="lstm")
+    input: Input = redeclare(RNNEncoder, "input")
+    pretrained_embedding: str = redeclare(RNNEncoder, "pretrained_embedding")
+    freeze_embedding: bool = redeclare(RNNEncoder, "freeze_embedding")
+    embedding_width: int = redeclare(RNNEncoder, "embedding_width")
+    width: int = redeclare(RNNEncoder, "width")
+    layers: int = redeclare(RNNEncoder, "layers")
+    dropout: float = redeclare(RNNEncoder, "dropout")
     attention: Attention = field(default_factory=lambda: Attention(score="general"))
-    cell: Cell = redeclare(RecurrentLayers, "cell", default="lstm")
+    bridge: Literal["learned", "direct"] = redeclare(BahdanauDecoder, "bridge")
+    tie_embeddings: bool = redeclare(BahdanauDecoder, "tie_embeddings")
+    share_source_embedding: bool = redeclare(BahdanauDecoder, "share_source_embedding")
+    copy_mechanism: bool = redeclare(BahdanauDecoder, "copy_mechanism")
     input_feeding: bool = setting(True, "Input feeding: the last attention output is an input.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerLayers:
-    """Transformer layers (Vaswani et al., 2017), of an encoder or a decoder."""
+class TransformerEncoder:
+    """A Transformer encoder (Vaswani et al., 2017)."""
 
     input: ClassVar[Input] = "embedding"
-    kind: str = setting("", "Encoder or decoder type.")
+    kind: Literal["transformer"] = setting("transformer", "Encoder type.")
     width: int = setting(512, "Model width.", low=1)
     heads: int = redeclare(Attention, "heads", default=8)
-    kv_heads: int = redeclare(Attention, "kv_heads")
+    kv_heads: int = redeclare(Attention, "kv_heads", only_with="self_attention=learned")
     score: str = setting(
         "scaled_dot",
         "Attention score of each head: scaled_dot (Vaswani et al., 2017), dot, general, additive or a "
         "registered one.",
+        only_with="self_attention=learned",
     )
     feed_forward_width: int = setting(2048, "Feed-forward width.", low=1)
     activation: Activation = setting(
         "relu", "Feed-forward activation: ReLU, GELU or SwiGLU (Shazeer, 2020)."
     )
-    layers: int = redeclare(RecurrentLayers, "layers", default=6)
+    layers: int = redeclare(RNNEncoder, "layers", default=6)
     norm: Literal["pre", "post"] = setting(
         "pre", "Layer norm before (pre) or after (post) each sub-layer."
     )
@@ -254,28 +261,18 @@ class TransformerLayers:
         "Position encoding: sinusoidal, learned, rotary (Su et al., 2021), ALiBi (Press et al., 2022) "
         "or none.",
     )
-    pretrained_embedding: str = redeclare(RecurrentLayers, "pretrained_embedding", only_with="")
-    freeze_embedding: bool = redeclare(RecurrentLayers, "freeze_embedding")
-    dropout: float = redeclare(RecurrentLayers, "dropout", default=0.1)
-    attention_dropout: float = redeclare(Attention, "dropout")
+    pretrained_embedding: str = redeclare(RNNEncoder, "pretrained_embedding", only_with="")
+    freeze_embedding: bool = redeclare(RNNEncoder, "freeze_embedding")
+    dropout: float = redeclare(RNNEncoder, "dropout", default=0.1)
+    attention_dropout: float = redeclare(Attention, "dropout", only_with="self_attention=learned")
+    self_attention: Literal["learned", "parameter_free", "none"] = setting(
+        "learned", "Self-attention: multi-head, parameter-free softmax(X Xᵀ) X, or none."
+    )
 
     @property
     def embedding_width(self) -> int:
         """A Transformer's embedding is as wide as the model."""
         return self.width
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerEncoder(TransformerLayers):
-    """A Transformer encoder (Vaswani et al., 2017)."""
-
-    kind: Literal["transformer"] = setting("transformer", "Encoder type.")
-    self_attention: Literal["learned", "parameter_free", "none"] = setting(
-        "learned", "Self-attention: multi-head, parameter-free softmax(X Xᵀ) X, or none."
-    )
-    kv_heads: int = redeclare(Attention, "kv_heads", only_with="self_attention=learned")
-    score: str = redeclare(TransformerLayers, "score", only_with="self_attention=learned")
-    attention_dropout: float = redeclare(Attention, "dropout", only_with="self_attention=learned")
 
     @property
     def states_width(self) -> int:
@@ -284,13 +281,32 @@ class TransformerEncoder(TransformerLayers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerDecoder(TransformerLayers):
+class TransformerDecoder:
     """A Transformer decoder (Vaswani et al., 2017)."""
 
+    input: ClassVar[Input] = "embedding"
     kind: Literal["transformer"] = setting("transformer", "Decoder type.")
-    tie_embeddings: bool = redeclare(RecurrentDecoder, "tie_embeddings", default=True)
-    share_source_embedding: bool = redeclare(RecurrentDecoder, "share_source_embedding")
-    copy_mechanism: bool = redeclare(RecurrentDecoder, "copy_mechanism")
+    width: int = redeclare(TransformerEncoder, "width")
+    heads: int = redeclare(TransformerEncoder, "heads")
+    kv_heads: int = redeclare(TransformerEncoder, "kv_heads", only_with="")
+    score: str = redeclare(TransformerEncoder, "score", only_with="")
+    feed_forward_width: int = redeclare(TransformerEncoder, "feed_forward_width")
+    activation: Activation = redeclare(TransformerEncoder, "activation")
+    layers: int = redeclare(TransformerEncoder, "layers")
+    norm: Literal["pre", "post"] = redeclare(TransformerEncoder, "norm")
+    positions: PositionEncoding = redeclare(TransformerEncoder, "positions")
+    pretrained_embedding: str = redeclare(TransformerEncoder, "pretrained_embedding")
+    freeze_embedding: bool = redeclare(TransformerEncoder, "freeze_embedding")
+    dropout: float = redeclare(TransformerEncoder, "dropout")
+    attention_dropout: float = redeclare(TransformerEncoder, "attention_dropout", only_with="")
+    tie_embeddings: bool = redeclare(BahdanauDecoder, "tie_embeddings", default=True)
+    share_source_embedding: bool = redeclare(BahdanauDecoder, "share_source_embedding")
+    copy_mechanism: bool = redeclare(BahdanauDecoder, "copy_mechanism")
+
+    @property
+    def embedding_width(self) -> int:
+        """A Transformer's embedding is as wide as the model."""
+        return self.width
 
 
 Encoder = RNNEncoder | TransformerEncoder

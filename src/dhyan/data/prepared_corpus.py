@@ -74,8 +74,8 @@ class PreparedCorpus:
 
     def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
         """The training pairs, if they were encoded by these tokenizers."""
-        for tokenizer, own in zip((source, target), self.tokenizers, strict=True):
-            if tokenizer.to_json() != own.to_json():
+        for tokenizer, stored in zip((source, target), self.tokenizers, strict=True):
+            if tokenizer.to_json() != stored.to_json():
                 remedy = "prepare it with the same --init-from, or train with --init-vocabulary new"
                 raise UserError(f"{self.folder}: was encoded by other vocabularies; {remedy}")
         sizes, weights = self.manifest["sizes"], self.manifest["weights"]

@@ -60,11 +60,11 @@ class Ensemble(nn.Module):
         """Feed the same token to every model."""
         assert isinstance(state, EnsembleState)
         pairs = zip(self.members, state.states, strict=True)
-        logits, states = zip(*(model.step(ids, own) for model, own in pairs), strict=True)
+        logits, states = zip(*(model.step(ids, state) for model, state in pairs), strict=True)
         return log_mean_prob(logits), EnsembleState(states)
 
 
 def log_mean_prob(logits: Sequence[Float[Tensor, "*R V"]]) -> Float[Tensor, "*R V"]:
     """The logarithm of the mean of the probabilities of several logits."""
-    logprobs = torch.stack([own.float().log_softmax(dim=-1) for own in logits])
+    logprobs = torch.stack([model_logits.float().log_softmax(dim=-1) for model_logits in logits])
     return logprobs.logsumexp(dim=0) - math.log(len(logits))

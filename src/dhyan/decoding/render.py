@@ -117,10 +117,10 @@ class Translations(list[Translation]):
         """A pandas DataFrame with the source, translation and score of each."""
         return make_frame(
             {
-                "source": [own.source for own in self],
-                "translation": [own.text for own in self],
-                "score": [own.score for own in self],
-                "finished": [own.finished for own in self],
+                "source": [translation.source for translation in self],
+                "translation": [translation.text for translation in self],
+                "score": [translation.score for translation in self],
+                "finished": [translation.finished for translation in self],
             }
         )
 
@@ -131,7 +131,7 @@ class Translations(list[Translation]):
         return f"[{first}, … {len(self):,} translations]"
 
     def _repr_html_(self) -> str:
-        rows = [(own.source, own.text, f"{own.score:.3f}") for own in self[:MOST_ROWS]]
+        rows = [(best.source, best.text, f"{best.score:.3f}") for best in self[:MOST_ROWS]]
         if len(self) > MOST_ROWS:
             rows.append((f"… {len(self):,} translations", "", ""))
         return html_table(("source", "translation", "score"), rows)

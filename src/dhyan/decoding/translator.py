@@ -132,7 +132,7 @@ class Translator:
         >>> translator = dhyan.load(run_folder)
         >>> translator.translate("seven", prefixes="सात", max_length=9).text.startswith("सात")
         True
-        >>> [own.source for own in translator.translate(["seven", "nine"], beam=1)]
+        >>> [translation.source for translation in translator.translate(["seven", "nine"], beam=1)]
         ['seven', 'nine']
         """
         translations = self(
@@ -213,25 +213,28 @@ class Translator:
         if options.nbest > 1:
             raise UnsupportedOption("a paragraph has one translation: leave out {nbest}")
         split = [split_paragraph(paragraph, self.source_language) for paragraph in paragraphs]
-        owners = [index for index, own in enumerate(split) for _ in own.sentences]
+        owners = [index for index, paragraph in enumerate(split) for _ in paragraph.sentences]
         firsts = range(len(paragraphs)) if numbers is None else numbers
         try:
             translations = iter(
                 self.translate_sentences(
-                    [sentence for own in split for sentence in own.sentences],
+                    [sentence for paragraph in split for sentence in paragraph.sentences],
                     options,
                     glossary=glossary,
                     forbidden=forbidden,
                     numbers=[
                         first * MOST_SENTENCES + place
-                        for first, own in zip(firsts, split, strict=True)
-                        for place in range(len(own.sentences))
+                        for first, paragraph in zip(firsts, split, strict=True)
+                        for place in range(len(paragraph.sentences))
                     ],
                 )
             )
         except TooLong as error:
             raise error.at(owners) from None
-        return [join_sentences(own, [next(translations) for _ in own.sentences]) for own in split]
+        return [
+            join_sentences(paragraph, [next(translations) for _ in paragraph.sentences])
+            for paragraph in split
+        ]
 
     @property
     def beam(self) -> int:

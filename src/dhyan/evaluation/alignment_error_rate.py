@@ -79,13 +79,16 @@ def alignment_score(alignments: Sequence[Iterable[Link]], gold: Sequence[Gold]) 
         raise UserError(
             f"{len(alignments)} alignments for {len(gold)} gold ones: give one for each"
         )
-    pairs = [(set(own), links) for own, links in zip(alignments, gold, strict=True)]
-    pairs = [(own, links) for own, links in pairs if links.possible]
-    total, sure = sum(len(own) for own, _ in pairs), sum(len(links.sure) for _, links in pairs)
+    pairs = [(set(alignment), links) for alignment, links in zip(alignments, gold, strict=True)]
+    pairs = [(alignment, links) for alignment, links in pairs if links.possible]
+    total, sure = (
+        sum(len(alignment) for alignment, _ in pairs),
+        sum(len(links.sure) for _, links in pairs),
+    )
     if not sure:
         raise UserError("the gold alignments have no sure links: there is nothing to score")
-    right = sum(len(own & links.sure) for own, links in pairs)
-    allowed = sum(len(own & links.possible) for own, links in pairs)
+    right = sum(len(alignment & links.sure) for alignment, links in pairs)
+    allowed = sum(len(alignment & links.possible) for alignment, links in pairs)
     return AlignmentScore(
         error_rate=1 - (right + allowed) / (total + sure),
         precision=allowed / total if total else 0.0,

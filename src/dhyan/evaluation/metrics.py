@@ -114,8 +114,13 @@ def scores_of(
 ) -> dict[str, Score]:
     """The scores that counts come to, over all sentences or some; `marks` join the signatures."""
     return {
-        key: Score(own.name, own.value(rows), own.signature(marks), key in LOWER_IS_BETTER)
-        for key, own in counts.items()
+        key: Score(
+            metric_counts.name,
+            metric_counts.value(rows),
+            metric_counts.signature(marks),
+            key in LOWER_IS_BETTER,
+        )
+        for key, metric_counts in counts.items()
     }
 
 
@@ -151,7 +156,7 @@ def count(
         [normalize(text) for text in references],
     )
     streams: list[Any] = [targets, *_streams(others)]
-    further = [text for own in others for text in own if text.strip()]
+    further = [text for alternatives in others for text in alternatives if text.strip()]
     changed = any(normalize(text) != text for text in (*hypotheses, *references, *further))
     tokenizer = tokenizer or bleu_tokenizer(language, references)
     counts = {}
@@ -165,9 +170,14 @@ def count(
 
 def _streams(others: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """Further references as sacreBLEU's streams: the n-th of every sentence, or None."""
-    references = [[normalize(text) for text in own if text.strip()] for own in others]
+    references = [
+        [normalize(text) for text in alternatives if text.strip()] for alternatives in others
+    ]
     most = max(map(len, references), default=0)
-    return [[own[n] if n < len(own) else None for own in references] for n in range(most)]
+    return [
+        [alternatives[n] if n < len(alternatives) else None for alternatives in references]
+        for n in range(most)
+    ]
 
 
 def check_metrics(keys: Sequence[str]) -> list[str]:

@@ -104,8 +104,8 @@ def _resamples(
     """How often each sentence was drawn, some resamples at a time."""
     step = max(CHUNK // sentences, 1)
     for first in range(0, resamples, step):
-        some = min(step, resamples - first)
-        rows = generator.choice(sentences, size=(some, sentences), replace=True)
+        count = min(step, resamples - first)
+        rows = generator.choice(sentences, size=(count, sentences), replace=True)
         yield np.stack([np.bincount(row, minlength=sentences) for row in rows])
 
 
@@ -115,8 +115,8 @@ def _random_swaps(
     """A random bit for every sentence, some trials at a time; the chunks do not change them."""
     step = max(CHUNK // sentences // WORD, 1) * WORD
     for first in range(0, trials, step):
-        some = min(step, trials - first)
-        yield generator.integers(2, size=(some, sentences), dtype=bool)
+        count = min(step, trials - first)
+        yield generator.integers(2, size=(count, sentences), dtype=bool)
 
 
 def _p_value(differences: Float[np.ndarray, " R"], observed: float) -> float:
@@ -195,10 +195,10 @@ def score_system(
     if not resampling.resamples:
         return SystemScores(scores)
     intervals, differences = dict[str, Interval](), dict[str, Difference]()
-    for key, own in counts.items():
-        intervals[key] = resampling.interval(own)
+    for key, metric_counts in counts.items():
+        intervals[key] = resampling.interval(metric_counts)
         on_progress(f"{key}: {resampling.resamples:,} resamples")
         if baseline:
-            differences[key] = resampling.difference(baseline[key], own)
+            differences[key] = resampling.difference(baseline[key], metric_counts)
             on_progress(f"{key}: compared with the first")
     return SystemScores(scores, intervals, differences)

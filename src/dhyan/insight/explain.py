@@ -53,12 +53,18 @@ def explain_translation(
     input_labels, output_labels = target_labels(target[:-1]), target_labels(target[1:])
     decoded = force_decode(translator.ensemble, [source], [target], translator.device)
     maps = []
-    for own in decoded.attention:
-        columns, rows = _sides(own.role, source_labels, input_labels, output_labels)
-        weights = columns.gather(rows.gather(own.weights[0].float().cpu(), -2, mean=True), -1)
+    for attention in decoded.attention:
+        columns, rows = _sides(attention.role, source_labels, input_labels, output_labels)
+        weights = columns.gather(rows.gather(attention.weights[0].float().cpu(), -2, mean=True), -1)
         maps.append(
             AttentionMap(
-                own.name, own.role, own.layer, columns.texts, rows.texts, weights, own.member
+                attention.name,
+                attention.role,
+                attention.layer,
+                columns.texts,
+                rows.texts,
+                weights,
+                attention.member,
             )
         )
     return maps

@@ -144,7 +144,7 @@ def _named(characters: Iterable[str]) -> str:
         script = word if word == "CJK" else word.capitalize()
         named = character.isalpha() or unicodedata.category(character)[0] == "M"
         scripts.setdefault(script if named and script else "symbols", []).append(character)
-    return ", ".join(f"{script} ({' '.join(some)})" for script, some in scripts.items())
+    return ", ".join(f"{script} ({' '.join(characters)})" for script, characters in scripts.items())
 
 
 def clusters(text: str) -> Iterator[str]:

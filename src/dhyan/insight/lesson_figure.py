@@ -138,7 +138,9 @@ def paragraph_block(block: Paragraph, style: FigureStyle, widest: float) -> Size
 def table_block(block: Table, style: FigureStyle) -> SizedBlock:
     """A table of coloured cells, with column names above and row names at the left."""
     font, ink = style.font, style.theme.ink
-    names, above = ([style.texts[name] for name in some] for some in (block.rows, block.columns))
+    names, above = (
+        [style.texts[name] for name in labels] for labels in (block.rows, block.columns)
+    )
     numbers = [[format_number(value, block) for value in row] for row in block.values]
     colours = [[_colour(value, block, style.theme) for value in row] for row in block.values]
     small = replace(font, size=SMALL + 1)

@@ -1,4 +1,4 @@
-"""Linear probes on encoder states, layer by layer."""
+"""Linear probes on encoder states, layer by layer; linear CKA and principal components."""
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy

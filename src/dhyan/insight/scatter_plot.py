@@ -30,7 +30,7 @@ def scatter_plot_block(block: ScatterPlot, style: FigureStyle) -> SizedBlock:
     xs = [point.x for point in block.points] + [at for a, _, b, _ in block.arrows for at in (a, b)]
     ys = [point.y for point in block.points] + [at for _, a, _, b in block.arrows for at in (a, b)]
     side = 1.25 * max(max(xs) - min(xs), max(ys) - min(ys)) or 1.0
-    left, low = ((min(some) + max(some) - side) / 2 for some in (xs, ys))
+    left, low = ((min(values) + max(values) - side) / 2 for values in (xs, ys))
     named = [(_marker(group, style), name) for group, name in enumerate(block.groups) if name]
     entries = legend(named, style, LEFT + PLANE)
     top = CAPTION + (CAPTION if block.y_label else 6)

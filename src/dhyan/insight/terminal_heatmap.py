@@ -79,10 +79,10 @@ def _style(weight: float) -> Style:
 
 def _clean(word: str) -> str:
     """The word without control characters; a leading vowel sign gets a dotted circle."""
-    clean = "".join(letter for letter in word if unicodedata.category(letter) != "Cc")
+    clean = "".join(character for character in word if unicodedata.category(character) != "Cc")
     return "◌" + clean if unicodedata.category(clean[:1] or " ")[0] == "M" else clean
 
 
 def _width(text: str) -> int:
     """The most cells a terminal may give a text: rich counts no vowel sign, some give each one."""
-    return cell_len(text) + sum(unicodedata.category(letter) == "Mc" for letter in text)
+    return cell_len(text) + sum(unicodedata.category(character) == "Mc" for character in text)

@@ -172,8 +172,10 @@ def trace_translation(
             _step(row, id, translator.target) for row, id in zip(logprobs, outputs, strict=True)
         ),
         attention=tuple(
-            TracedAttention(own.name, own.role, own.layer, own.weights[0].float().cpu())
-            for own in recorder.weights()
+            TracedAttention(
+                attention.name, attention.role, attention.layer, attention.weights[0].float().cpu()
+            )
+            for attention in recorder.weights()
         ),
         score=translation.score,
     )

@@ -1,4 +1,4 @@
-"""Snapshots: results of lessons whose models take too long to train for a reader, as JSON files.
+"""Snapshots: stored lesson results (JSON) of models that take too long to train while reading.
 
 A file holds the result's dataclass, field by field, with its provenance.
 """

@@ -1,4 +1,4 @@
-"""Loads a trained model for a lesson, and selects primer sentences whose words it knows."""
+"""Loads a trained model for a lesson, and selects generated sentences whose words it knows."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

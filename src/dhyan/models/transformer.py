@@ -265,9 +265,13 @@ class TransformerDecoder(nn.Module):
         """The self-attention and the cross-attention of each layer."""
         attentions: list[AttentionLayer] = []
         for at, layer in enumerate(cast(Iterable[DecoderLayer], self.layers)):
-            own, cross = f"layers.{at}.self_attention", f"layers.{at}.cross_attention"
-            attentions.append(AttentionLayer(own, "decoder_self", at + 1, layer.self_attention))
-            attentions.append(AttentionLayer(cross, "cross", at + 1, layer.cross_attention))
+            prefix = f"layers.{at}"
+            attentions += [
+                AttentionLayer(
+                    f"{prefix}.self_attention", "decoder_self", at + 1, layer.self_attention
+                ),
+                AttentionLayer(f"{prefix}.cross_attention", "cross", at + 1, layer.cross_attention),
+            ]
         return attentions
 
     def start(self, encoded: Encoded) -> TransformerState:

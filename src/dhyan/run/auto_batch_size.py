@@ -166,13 +166,13 @@ def available(device: torch.device) -> int:
     return int(CPU_SHARE * min([1024 * int(free.split()[1]), *limits]))
 
 
-def group_limits(root: Path, own: Path) -> list[int]:
+def group_limits(root: Path, membership: Path) -> list[int]:
     """Free bytes of each control group (version 2) of this process that has a limit.
 
     Cached files that can be dropped do not count as used, as in MemAvailable.
     """
     try:
-        (line,) = (line for line in own.read_text().splitlines() if line.startswith("0::"))
+        (line,) = (line for line in membership.read_text().splitlines() if line.startswith("0::"))
         group = root / line.removeprefix("0::").strip("/")
     except (OSError, ValueError):
         group = root

@@ -281,20 +281,22 @@ def score_systems(
             )
             on_progress(f"{system.name}: counted for {metric}")
     results, baseline = [], _best(counts) if against == "best" else 0
-    for index, (system, own) in enumerate(zip(systems, counts, strict=True)):
+    for index, (system, metric_counts) in enumerate(zip(systems, counts, strict=True)):
         scores = score_system(
-            own,
+            metric_counts,
             baseline=counts[baseline] if index != baseline else None,
             resampling=resampling,
             on_progress=on_progress,
         )
-        lengths = by_length(own, reference_set.sources) if reference_set.has_source else []
+        lengths = (
+            by_length(metric_counts, reference_set.sources) if reference_set.has_source else []
+        )
         rarities = (
             []
             if training_counts is None
-            else by_rarity(own, reference_set.sources, training_counts)
+            else by_rarity(metric_counts, reference_set.sources, training_counts)
         )
-        results.append(SystemResult(system, scores, lengths, rarities, own))
+        results.append(SystemResult(system, scores, lengths, rarities, metric_counts))
     return results
 
 

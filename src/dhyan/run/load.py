@@ -74,10 +74,19 @@ def join_translators(translators: Sequence[Translator], *, names: Sequence[str] 
     for other, name in zip(others, names[1:], strict=True):
         if difference := _difference(first, other):
             raise UserError(f"no ensemble of {names[0]} and {name}: {difference}")
-    models = [model for own in translators for model in (own.model, *own.other_models)]
-    targets = [own.limits.target for own in translators if own.limits.target is not None]
+    models = [
+        model
+        for translator in translators
+        for model in (translator.model, *translator.other_models)
+    ]
+    targets = [
+        translator.limits.target
+        for translator in translators
+        if translator.limits.target is not None
+    ]
     limits = LengthLimits(
-        source=min(own.limits.source for own in translators), target=min(targets, default=None)
+        source=min(translator.limits.source for translator in translators),
+        target=min(targets, default=None),
     )
     return replace(first, limits=limits, model=models[0], other_models=tuple(models[1:]))
 
@@ -85,11 +94,11 @@ def join_translators(translators: Sequence[Translator], *, names: Sequence[str] 
 def _difference(first: Translator, other: Translator) -> str:
     """Why two translators cannot be joined; empty if they can."""
     if first.placeholders != other.placeholders:
-        kinds = [", ".join(own.placeholders) or "nothing" for own in (first, other)]
+        kinds = [", ".join(translator.placeholders) or "nothing" for translator in (first, other)]
         return f"one copies {kinds[0]}, the other {kinds[1]} (text.placeholders)"
     sides = {"source": (first.source, other.source), "target": (first.target, other.target)}
-    for side, (one_tokenizer, other_tokenizer) in sides.items():
-        if how := _vocabulary_difference(one_tokenizer, other_tokenizer):
+    for side, (tokenizer, other_tokenizer) in sides.items():
+        if how := _vocabulary_difference(tokenizer, other_tokenizer):
             return f"their {side} vocabularies differ: {how}; train both with the same vocabularies"
     return ""
 

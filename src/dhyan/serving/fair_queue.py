@@ -98,10 +98,10 @@ class FairQueue:
 
     def cost_ahead(self, client: str, cost: int) -> float:
         """The cost that goes before the end of a further job of a client."""
-        own = self._clients.get(client) or ClientQueue(self._virtual_time)
-        tag = max(own.start, self._virtual_time) + own.cost + cost
-        others = (queue.cost_before(tag) for name, queue in self._clients.items() if name != client)
-        return own.cost + sum(others)
+        queue = self._clients.get(client) or ClientQueue(self._virtual_time)
+        tag = max(queue.start, self._virtual_time) + queue.cost + cost
+        others = (other.cost_before(tag) for name, other in self._clients.items() if name != client)
+        return queue.cost + sum(others)
 
     def cost_of(self, client: str) -> int:
         """The cost of a client's waiting jobs."""

@@ -35,8 +35,8 @@ def detect(text: str, vocabularies: Mapping[str, Sequence[Collection[str]]]) -> 
     """
     words = list(_words(text[:MAX_CHARACTERS]))
     detections = [
-        Detection(language, _confidence(words, _script(language), own))
-        for language, own in vocabularies.items()
+        Detection(language, _confidence(words, _script(language), known_words))
+        for language, known_words in vocabularies.items()
     ]
     return sorted(detections, key=lambda detection: -detection.confidence)
 

@@ -1,4 +1,4 @@
-"""`/translate`, `/detect` and `/languages` as LibreTranslate has them, so that its clients work here.
+"""LibreTranslate-compatible routes: `/translate`, `/detect` and `/languages`.
 
 On these routes the `error` of a response is a string, a body may be a form, and an API key may be a
 field of it. The OpenAPI document describes the JSON bodies: openapi-python-client 0.29 makes a
@@ -115,7 +115,7 @@ def _response(
 ) -> dict[str, Any]:
     """A text for a text, a list for a list."""
     texts = [best_text(answer) for answer in answers]
-    alternatives = [[other["text"] for other in own["translations"][1:]] for own in answers]
+    alternatives = [[other["text"] for other in answer["translations"][1:]] for answer in answers]
     several = not isinstance(body.q, str)
     response: dict[str, Any] = {"translatedText": texts if several else texts[0]}
     if detection:
@@ -130,13 +130,13 @@ def _languages(models: ServedModels) -> list[dict[str, Any]]:
     targets: dict[str, list[str]] = {}
     for card in models.cards():
         source, target = card["source_language"], card["target_language"]
-        own = targets.setdefault(source, [])
-        if target not in own:
-            own.append(target)
-    for own in list(targets.values()):
-        for target in own:
+        language_targets = targets.setdefault(source, [])
+        if target not in language_targets:
+            language_targets.append(target)
+    for language_targets in list(targets.values()):
+        for target in language_targets:
             targets.setdefault(target, [])
     return [
-        {"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": own}
-        for code, own in targets.items()
+        {"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": language_targets}
+        for code, language_targets in targets.items()
     ]

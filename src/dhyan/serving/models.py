@@ -65,7 +65,9 @@ class ServedModels:
 
     def choose(self, model: str | None, source: str | None, target: str | None) -> Scheduler:
         """The scheduler of the model with this name that translates this language pair."""
-        candidates = [own for name, own in self.schedulers.items() if model in (None, name)]
+        candidates = [
+            scheduler for name, scheduler in self.schedulers.items() if model in (None, name)
+        ]
         if not candidates:
             raise model_not_found("No model has that name; /v1/models lists the models.")
         if source is None and target is None:

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with the facts of this server and of its models."""
+"""OpenAPI document: FastAPI's, completed with the names and languages of the served models."""
 
 import re
 from itertools import product
@@ -76,6 +76,7 @@ def _restrict(schema: dict[str, Any], field: str, values: list[str]) -> None:
     An enumeration would be a type of its own in generated clients, which then fit no other server.
     """
     declared = schema["properties"][field]
-    [text] = [own for own in declared.get("anyOf", [declared]) if own["type"] == "string"]
+    kinds = declared.get("anyOf", [declared])
+    [text] = [kind for kind in kinds if kind["type"] == "string"]
     text["pattern"] = f"^({'|'.join(map(re.escape, values))})$"
     text["maxLength"] = max(map(len, values))

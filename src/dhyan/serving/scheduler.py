@@ -178,9 +178,9 @@ class Scheduler:
     def _exceeds_capacity(self, client: str, ahead: float) -> bool:
         """Whether the queue is full: ahead of this client, of this client, or of all clients, each
         counted up to one client's capacity."""
-        capacity, own = self.settings.queue_capacity, self.queue.cost_of(client)
+        capacity, client_cost = self.settings.queue_capacity, self.queue.cost_of(client)
         total = self.queue.capped_cost
-        return ahead > capacity or own > capacity or total > TOTAL_CAPACITY * capacity
+        return ahead > capacity or client_cost > capacity or total > TOTAL_CAPACITY * capacity
 
     async def serve(self, worker: WorkerProcess) -> None:
         """Send batch after batch to a worker until it exits; the canary when it is idle."""

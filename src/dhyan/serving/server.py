@@ -81,11 +81,11 @@ async def _serve(
     listeners = [_listener(bound, make_app(models, policy), models)]
     urls = access.address.url(port)
     if metrics_socket:
-        own = ListenAddress(port=metrics_socket.getsockname()[1])
-        policy = AccessPolicy(own.allowed_hosts(own.port), None, settings)
+        address = ListenAddress(port=metrics_socket.getsockname()[1])
+        policy = AccessPolicy(address.allowed_hosts(address.port), None, settings)
         metrics_app = make_metrics_app(models, policy)
         listeners.append(_listener(metrics_socket, metrics_app, models))
-        urls += f" and {own.url(own.port)}metrics"
+        urls += f" and {address.url(address.port)}metrics"
     server = Server(listeners, Drain(models, partial(announce, f"Serving: {urls}")))
     supervising = [
         asyncio.ensure_future(scheduler.supervisor.run(scheduler.serve)) for scheduler in models

@@ -1,4 +1,4 @@
-"""Translation service of the routes: rate limit, scheduler, errors of texts, disconnects."""
+"""`TranslationService`: what every translation route does: authenticate, rate limit, schedule."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

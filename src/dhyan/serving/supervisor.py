@@ -39,7 +39,7 @@ class WorkerProcess:
     @classmethod
     async def start(cls, command: Sequence[str]) -> "WorkerProcess":
         """Start `command FD`; its output goes to stderr."""
-        own, remote = socket.socketpair()
+        local, remote = socket.socketpair()
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -50,15 +50,15 @@ class WorkerProcess:
                 start_new_session=True,  # Ctrl-C is for the server, which lets the worker finish
             )
         except BaseException:
-            own.close()
+            local.close()
             raise
         finally:
             remote.close()
         try:
-            reader, writer = await asyncio.open_connection(sock=own)
+            reader, writer = await asyncio.open_connection(sock=local)
         except BaseException:
             process.kill()
-            own.close()
+            local.close()
             raise
         return cls(process, reader, writer)
 

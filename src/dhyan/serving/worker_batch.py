@@ -1,4 +1,4 @@
-"""Batches sent to the worker process: cancellation, answers, and responses spread over time."""
+"""A batch in the worker process: sending, cancelling, and pacing of its answers to the clients."""
 
 import asyncio
 import time

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
 
 MAX_CACHED = 200
-Target = Literal["expected", "best", "own"]
+Target = Literal["expected", "best", "output"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class CheckpointProbes:
             if not words and finished:
                 best = find_checkpoint(run)
                 words = self._cached((best, text), lambda: _translate(_load(best), text).text)
-            target: Target = "expected" if expected else "best" if finished else "own"
+            target: Target = "expected" if expected else "best" if finished else "output"
             key = (run, step, text, words)
             return self._cached(key, lambda: _probe(run, step, text, words, target))
 
@@ -74,13 +74,13 @@ def _probe(run: Path, step: int, text: str, words: str, target: Target) -> Probe
     from dhyan.insight.trace import trace_translation
 
     translator = _load(run / f"step-{step}")
-    own = _translate(translator, text)
-    forced = own
+    output = _translate(translator, text)
+    forced = output
     if words:
         forced = Translation(words, 0.0, True, tuple(translator.target.encode(words)))
     trace = trace_translation(translator, text, forced, model=f"{run.name}, step {step}")
-    correct = own.text == words if target == "expected" else None
-    return Probe(step, own.text, correct, target, trace.to_json())
+    correct = output.text == words if target == "expected" else None
+    return Probe(step, output.text, correct, target, trace.to_json())
 
 
 def _load(folder: Path) -> "Translator":

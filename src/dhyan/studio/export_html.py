@@ -78,8 +78,8 @@ def export_trace(trace: "Trace") -> str:
 
 def trace_only_card(card: ModelCard, trace_json: str) -> ModelCard:
     """A model's card for a page that has only this trace of it."""
-    own = trace_card(card.name, json.loads(trace_json))
-    return replace(card, saved=own.saved, views=own.views)
+    saved_card = trace_card(card.name, json.loads(trace_json))
+    return replace(card, saved=saved_card.saved, views=saved_card.views)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _styles(views: Iterable[str]) -> str:
     """All linked styles except those of views that are left out."""
     linked = _STYLE.findall((STATIC / "index.html").read_text(encoding="utf-8"))
     included = (
-        name for name in linked if (own := _VIEW.fullmatch(name)) is None or own[1] in views
+        name for name in linked if (view := _VIEW.fullmatch(name)) is None or view[1] in views
     )
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in included)
 

@@ -1,4 +1,4 @@
-"""The studio's server, for this machine alone: the page, its JSON API, and their lifecycle."""
+"""The studio's server, on the loopback address only: the page and its JSON API."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Legacy encodings: guess which one a text is in that is not UTF-8, by trial decoding.
+"""Legacy encodings: guess the encoding of a text that is not UTF-8, by trial decoding.
 
 A decoding is plausible for a language if its characters beyond ASCII are letters of that language,
 where such letters stand in words. Vietnamese in CP1258, for example, becomes letters with two

@@ -1,4 +1,4 @@
-"""Text normalisation: one sequence of code points for every text, before it is tokenized."""
+"""Text normalisation before tokenizing: Unicode NFC, straight quotes, no invisible characters."""
 
 import re
 from itertools import chain, groupby

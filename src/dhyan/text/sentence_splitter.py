@@ -58,10 +58,10 @@ class Paragraph:
         if len(sentences) != len(self.sentences):
             raise ValueError(f"{len(sentences)} sentences for a text of {len(self.sentences)}")
         parts = [self.gaps[0]]
-        for at, (sentence, own) in enumerate(zip(sentences, self.sentences, strict=True), 1):
+        for at, (sentence, original) in enumerate(zip(sentences, self.sentences, strict=True), 1):
             gap = self.gaps[at]
             together = not gap and at < len(self.sentences)
-            parts += [sentence, " " if together and sentence[-1:] != own[-1:] else gap]
+            parts += [sentence, " " if together and sentence[-1:] != original[-1:] else gap]
         return "".join(parts)
 
 

@@ -136,8 +136,8 @@ class RequestGuard:
     def _with_headers(self, send: Send, origin: str) -> Send:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own, further = self.policy.response_headers(origin), self._on_response
-                added = [*own, *further(message["status"])]
+                policy_headers, further = self.policy.response_headers(origin), self._on_response
+                added = [*policy_headers, *further(message["status"])]
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 

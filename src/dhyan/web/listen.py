@@ -43,8 +43,8 @@ class ListenAddress:
         import ipaddress
 
         unspecified = ipaddress.ip_address(self.host).is_unspecified
-        own = () if unspecified else (self._url_host,)
-        with_port = [f"{name}:{port}" for name in (*LOOPBACK_NAMES, *own)]
+        public_names = () if unspecified else (self._url_host,)
+        with_port = [f"{name}:{port}" for name in (*LOOPBACK_NAMES, *public_names)]
         return frozenset(name.lower() for name in (*with_port, *self.names))
 
     def url(self, port: int) -> str:

@@ -44,7 +44,7 @@ def test_a_mechanism_is_the_one_of_that_name_in_recipes(name):
 
 
 def test_every_time_is_measured_and_the_random_state_is_unchanged(result):
-    assert all(second > 0 for own in result.seconds.values() for second in own)
+    assert all(second > 0 for times in result.seconds.values() for second in times)
     assert result.noise >= 1
     assert f"medians on a machine with {result.machine.cores} cores" in " ".join(
         result.text().split()

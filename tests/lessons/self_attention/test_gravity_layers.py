@@ -70,8 +70,10 @@ def test_a_meaning_is_identified_by_its_hindi():
 
 
 def test_pairs_share_word_and_position_and_differ_in_meaning(translator):
-    twins = islice(generate_sentences("context", max_words=20, core_share=0.3), 60)
-    contexts = [sentence for twin in twins if (sentence := context_states(translator, twin))]
+    sentence_pairs = islice(generate_sentences("context", max_words=20, core_share=0.3), 60)
+    contexts = [
+        sentence for pair in sentence_pairs if (sentence := context_states(translator, pair))
+    ]
     pairs = list(opposite_pairs(contexts))
     assert len(pairs) > 20
     for sentence, other in pairs:
@@ -93,14 +95,14 @@ def test_both_paths_start_at_the_same_point(measured):
 
 def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(measured):
     assert measured.sentences == 40
-    assert float(measured.own[0]) == 0
-    for shares in (measured.nearer, measured.rest_nearer, measured.own):
+    assert float(measured.nearer_than_other_sense[0]) == 0
+    for shares in (measured.nearer, measured.rest_nearer, measured.nearer_than_other_sense):
         assert ((shares >= 0) & (shares <= 1)).all()
-    assert len(measured.own) == len(measured.nearer) + 1 == 3
+    assert len(measured.nearer_than_other_sense) == len(measured.nearer) + 1 == 3
 
 
 @pytest.mark.parametrize(
-    ("cues", "rest", "own", "phrase"),
+    ("cues", "rest", "nearer_than_other", "phrase"),
     [
         ((0.9, 0.8), (0.5, 0.5), 0.9, "more often than to the other words"),
         ((0.9, 0.8), (0.9, 0.9), 0.9, "all vectors move together"),
@@ -125,9 +127,13 @@ def test_shares_are_counted_and_before_the_first_layer_nothing_is_nearer(measure
         ((0.9, 0.8), (0.9, 0.9), 0.5, "even compared with the other sense it hardly moves"),
     ],
 )
-def test_the_verdict_follows_from_the_shares(measured, cues, rest, own, phrase):
-    shares = [torch.tensor(values).double() for values in (cues, rest, (0.0, 0.9, own))]
-    changed = replace(measured, nearer=shares[0], rest_nearer=shares[1], own=shares[2])
+def test_the_verdict_follows_from_the_shares(measured, cues, rest, nearer_than_other, phrase):
+    shares = [
+        torch.tensor(values).double() for values in (cues, rest, (0.0, 0.9, nearer_than_other))
+    ]
+    changed = replace(
+        measured, nearer=shares[0], rest_nearer=shares[1], nearer_than_other_sense=shares[2]
+    )
     assert phrase in verdict(changed)
     assert ("only 40% do" in verdict(changed)) == (min(cues) < 0.5)
     assert verdict(changed, "hi")

@@ -63,7 +63,10 @@ def test_the_new_frames_are_none_of_the_primers():
     }
     primers = {" ".join(_bare(template)) for template in filled}
     for frame in (
-        template for frames in (IDIOMATIC, LITERAL) for own in frames.values() for template in own
+        template
+        for frames in (IDIOMATIC, LITERAL)
+        for idiom_templates in frames.values()
+        for template in idiom_templates
     ):
         for names in (("Ravi", "Asha"), ("Asha", "Ravi")):
             assert " ".join(_bare(frame.format(A=names[0], B=names[1]))) not in primers

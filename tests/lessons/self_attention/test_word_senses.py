@@ -114,7 +114,7 @@ def test_training_and_test_sentences_pair_words_differently():
 def test_a_static_vector_gives_no_more_than_chance(probes):
     [word] = probes.words
     static = word.level(STATIC)
-    assert static.probe.share == static.few == word.chance == 0.5
+    assert static.probe.share == static.few == word.chance_level == 0.5
     assert static.between_variance == 0
     assert (
         word.level(WITH_POSITION).between_variance
@@ -150,7 +150,7 @@ def test_reinitialising_copies_the_encoder(translator):
 def test_the_snapshot_separates_bank_by_meaning():
     bank = word_senses().words[0]
     assert bank.word == "bank"
-    assert bank.level(STATIC).probe.share == bank.chance
+    assert bank.level(STATIC).probe.share == bank.chance_level
     assert bank.last.probe.interval[0] > bank.level(WITH_POSITION).probe.interval[1]
     assert "the gain comes from the context" in flat_text(word_senses())
 

@@ -171,13 +171,16 @@ def test_every_layer_of_a_trained_encoder_is_probed_once_a_draw(tmp_path):
         model=reader_of(layers=2, bidirectional=True), sentences=200, seeds=[1, 2]
     )
     assert [fact.name for fact in result.facts] == ["word", "word_before", "tense", "question"]
-    [own] = result.trainings
-    assert all(len(fact.runs) == 2 and len(fact.runs[0]) == 3 for fact in own)
-    assert own[0].shares[0] > 0.95
+    [training_facts] = result.trainings
+    assert all(len(fact.runs) == 2 and len(fact.runs[0]) == 3 for fact in training_facts)
+    assert training_facts[0].shares[0] > 0.95
     assert "A trained encoder with 2 GRU layers, bidirectional" in flat_text(result)
     assert "with a single training" in flat_text(result)
     write_snapshot(result, "depth", Provenance("a", "b", "c", "d", "e"), tmp_path)
-    assert read_snapshot("depth", LessonResult, tmp_path).trainings[0][0].count == own[0].count
+    assert (
+        read_snapshot("depth", LessonResult, tmp_path).trainings[0][0].count
+        == training_facts[0].count
+    )
 
 
 def test_the_sentences_that_judge_a_probe_are_none_of_those_it_was_fitted_to():

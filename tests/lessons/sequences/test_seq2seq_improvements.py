@@ -43,8 +43,8 @@ def write_report(folder, backwards=None, **models):
     named = {f"bottleneck-{name}": model_report for name, model_report in models.items()}
     report = {"main_test": "random", "models": named}
     if backwards:
-        own = {f"bottleneck-{name}": model_report for name, model_report in backwards.items()}
-        report["backwards"] = {"main_test": "random", "models": own}
+        reports = {f"bottleneck-{name}": model_report for name, model_report in backwards.items()}
+        report["backwards"] = {"main_test": "random", "models": reports}
     path = folder / "report.json"
     path.write_text(json.dumps(report))
     return path

@@ -98,13 +98,13 @@ def test_the_next_word_depends_on_the_prefix_and_the_source(sentence):
     assert lines[0].startswith("step 20, loss")
     for question in predicted.questions:
         if question.other:
-            twin = next(
+            other = next(
                 candidate
                 for candidate in predicted.questions
                 if candidate.prefix == question.prefix
             )
-            assert twin.source != question.source
-            assert twin.expected != question.expected
+            assert other.source != question.source
+            assert other.expected != question.expected
 
 
 def test_the_page_counts_the_errors_of_an_untrained_model():

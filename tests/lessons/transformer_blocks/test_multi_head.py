@@ -25,7 +25,7 @@ def draw(*shape):
 def untrained(tokenizer_kind="words", encoder=None):
     """A translator that has learned its words and nothing else."""
     sentences = [
-        twin.english for twin, _ in zip(generate_sentences("random"), range(60), strict=False)
+        pair.english for pair, _ in zip(generate_sentences("random"), range(60), strict=False)
     ]
     tokenizer = Tokenizer.train(sentences, kind=tokenizer_kind, size=400)
     sizes = {"width": 16, "heads": 2, "feed_forward_width": 32, "layers": 3}
@@ -122,14 +122,14 @@ def test_every_head_of_an_encoder_is_measured_by_word(tokenizer_kind):
 def test_sentences_of_the_primer_know_what_each_word_depends_on():
     translator = untrained()
     result = multi_head(model=translator, primer=3)
-    twin = [
+    pair = [
         pair
         for pair, _ in zip(
             generate_sentences("random", max_words=10, core_share=0.15), range(4), strict=False
         )
     ][3]
-    assert result.words[:-1] == tuple(twin.english.split())
-    assert result.dependency_heads == (*twin.heads(0), -1)
+    assert result.words[:-1] == tuple(pair.english.split())
+    assert result.dependency_heads == (*pair.heads(0), -1)
     assert torch.equal(result.dependency, target_share(result.weights, result.dependency_heads))
     several = multi_head(model=translator, primer=3, sentences=4)
     each = [multi_head(model=translator, primer=3 + at).dependency for at in range(4)]

@@ -10,7 +10,7 @@ from dhyan.lessons.transformer_blocks.parallel_training import _typical, paralle
 
 def test_sequential_and_parallel_passes_have_equal_loss_and_gradients():
     result = parallel_training(lengths=[1, 12, 25])
-    for pair in (result.own, *result.timed):
+    for pair in (result.sentence, *result.timed):
         assert pair.sequential.losses.tolist() == pytest.approx(pair.parallel.losses.tolist())
         assert pair.loss_difference < 1e-12
         assert pair.gradient_difference < 1e-12
@@ -21,9 +21,9 @@ def test_sequential_and_parallel_passes_have_equal_loss_and_gradients():
 
 def test_a_parallel_pass_runs_the_decoder_once():
     result = parallel_training("a b", target="c d e f", lengths=[3, 12])
-    assert [pair.sequential.runs for pair in (result.own, *result.timed)] == [5, 4, 13]
-    assert [pair.parallel.runs for pair in (result.own, *result.timed)] == [1, 1, 1]
-    assert result.own.sequential.losses.shape == (5,)
+    assert [pair.sequential.runs for pair in (result.sentence, *result.timed)] == [5, 4, 13]
+    assert [pair.parallel.runs for pair in (result.sentence, *result.timed)] == [1, 1, 1]
+    assert result.sentence.sequential.losses.shape == (5,)
     assert result.words == ("c", "d", "e", "f", "</s>")
 
 

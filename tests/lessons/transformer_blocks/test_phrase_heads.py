@@ -46,7 +46,9 @@ def phrase_heads(**changes):
 
 def test_the_second_sentence_is_the_same_and_the_reading_is_not(translator):
     for pair in cued_pairs(translator, 40):
-        doer_sentences, other_sentences = (twin.english.split(". ") for twin in pair.both)
+        doer_sentences, other_sentences = (
+            sentence_pair.english.split(". ") for sentence_pair in pair.both
+        )
         assert doer_sentences[1] == other_sentences[1]
         assert doer_sentences[0] != other_sentences[0]
         doer, object_word = doer_sentences[1].split()[0], doer_sentences[1].split()[-1].rstrip(".")
@@ -69,7 +71,7 @@ def test_pairs_use_persons_not_paired_with_the_object_in_training(translator):
     for pair in pairs:
         person = pair.other.english.split()[1]
         assert person not in persons[pair.doer.checks[0].about]
-        assert any(person in some for some in persons.values())
+        assert any(person in group for group in persons.values())
 
 
 def test_ablating_a_head_zeroes_its_part_of_the_output(translator):
@@ -90,17 +92,26 @@ def test_ablating_a_head_zeroes_its_part_of_the_output(translator):
 
 
 def test_log_odds_of_the_other_reading_have_the_opposite_sign(translator):
-    twins = [twin for pair in cued_pairs(translator, 3) for twin in pair.both]
-    odds = log_odds(translator, twins)
+    sentence_pairs = [
+        sentence_pair for pair in cued_pairs(translator, 3) for sentence_pair in pair.both
+    ]
+    odds = log_odds(translator, sentence_pairs)
     swapped = [
         replace(
-            twin,
-            words=(twin.words[0], tuple((_other(word), *rest) for word, *rest in twin.words[1])),
+            sentence_pair,
+            words=(
+                sentence_pair.words[0],
+                tuple((_other(word), *rest) for word, *rest in sentence_pair.words[1]),
+            ),
             checks=(
-                replace(twin.checks[0], right=twin.checks[0].wrong, wrong=twin.checks[0].right),
+                replace(
+                    sentence_pair.checks[0],
+                    right=sentence_pair.checks[0].wrong,
+                    wrong=sentence_pair.checks[0].right,
+                ),
             ),
         )
-        for twin in twins
+        for sentence_pair in sentence_pairs
     ]
     assert torch.allclose(log_odds(translator, swapped), -odds)
     assert odds.abs().min() > 0
@@ -123,7 +134,7 @@ def test_uniform_heads_do_not_swing(translator):
 def test_half_of_the_pairs_choose_and_the_others_are_measured(translator):
     measured = measure_phrase_heads(translator, 20)
     assert measured.pairs == 10
-    query, layer, head = measured.chosen
+    query, layer, head = measured.best_head
     assert measured.swings.shape == (2, 2, 2)
     doer_shift, other_shift = measured.weights[:, 0] - measured.weights[:, 1]
     assert float(doer_shift - other_shift) / 2 == pytest.approx(
@@ -132,7 +143,9 @@ def test_half_of_the_pairs_choose_and_the_others_are_measured(translator):
     assert measured.ablated_accuracies.shape == measured.ablated_log_odds.shape == (2, 2)
     pairs = cued_pairs(translator, 20)
     assert measured.example[0] == pairs[1].doer.english
-    odds = log_odds(translator, [twin for pair in pairs[1::2] for twin in pair.both])
+    odds = log_odds(
+        translator, [sentence_pair for pair in pairs[1::2] for sentence_pair in pair.both]
+    )
     assert measured.log_odds == pytest.approx(float(odds.mean()), abs=1e-5)
 
 

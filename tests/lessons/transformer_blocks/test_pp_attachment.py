@@ -167,7 +167,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     _, settings = runs()["h1-s1"]
     for heads in (1, 2):
-        own = {
+        run_settings = {
             **settings,
             **SIZES["transformer"],
             **OFTEN,
@@ -181,7 +181,11 @@ def trained(tmp_path_factory):
             "decoding.beam": 1,
             "decoding.max_length": 12,
         }
-        list(train(load_recipe("transformer2017-small", own), folder / f"h{heads}", threads=1))
+        list(
+            train(
+                load_recipe("transformer2017-small", run_settings), folder / f"h{heads}", threads=1
+            )
+        )
     return folder
 
 

@@ -22,7 +22,7 @@ def both():
 
 @pytest.mark.parametrize("result", both(), ids=["en", "hi"])
 def test_a_single_head_cannot_keep_the_choices_of_two(result):
-    first, second, single = (set(chosen) for chosen in result.chosen)
+    first, second, single = (set(selection) for selection in result.selections)
     assert len(first) == len(second) == len(single) == 3
     assert first != second
     assert not first | second <= single
@@ -31,18 +31,18 @@ def test_a_single_head_cannot_keep_the_choices_of_two(result):
 
 def test_chosen_and_shared_sentences():
     result = summarization()
-    assert result.chosen == ((1, 3, 5), (3, 4, 6), (4, 5, 6))
+    assert result.selections == ((1, 3, 5), (3, 4, 6), (4, 5, 6))
     assert result.shared.tolist() == [[3, 1, 1], [1, 3, 2], [1, 2, 3]]
-    assert result.hindi.chosen == ((0, 1, 5), (2, 4, 6), (4, 5, 6))
+    assert result.hindi.selections == ((0, 1, 5), (2, 4, 6), (4, 5, 6))
     assert result.hindi.shared[0, 1] == 0
 
 
 def test_with_more_room_the_single_head_keeps_all_in_english_only():
     result = summarization()
-    assert set(result.extended_choice) == {1, 3, 4, 5, 6}
+    assert set(result.extended_selection) == {1, 3, 4, 5, 6}
     assert result.kept_shares[:, 1].tolist() == [1, 1]
     assert "without telling which perspective" in flat_text(result)
-    assert len(result.hindi.extended_choice) == 6
+    assert len(result.hindi.extended_selection) == 6
     assert result.hindi.kept_shares[:, 1].tolist() == pytest.approx([2 / 3, 1])
     assert "किस दृष्टिकोण का" not in flat_text(result, "hi")
 
@@ -72,18 +72,18 @@ def test_sentences_are_the_projects_tf_idf():
 
 def test_a_summary_holds_its_best_sentences_in_their_order_and_none_without_a_word_in_common():
     result = summarization(CATS, perspectives={"a": "rain", "b": "cat dog", "c": "dog"}, keep=3)
-    assert result.chosen[0] == (2,)
-    assert result.chosen[1] == (0, 1, 3)
-    assert result.chosen[2] == (1, 3)
+    assert result.selections[0] == (2,)
+    assert result.selections[1] == (0, 1, 3)
+    assert result.selections[2] == (1, 3)
     assert result.summaries[2] == "The dog barks at the cat. The dog eats."
-    for own, scores in zip(result.chosen, result.scores.tolist(), strict=True):
-        left = [score for at, score in enumerate(scores) if at not in own]
-        assert len(own) < 3 or min(scores[at] for at in own) >= max(left)
+    for selection, scores in zip(result.selections, result.scores.tolist(), strict=True):
+        left = [score for at, score in enumerate(scores) if at not in selection]
+        assert len(selection) < 3 or min(scores[at] for at in selection) >= max(left)
 
 
 def test_equal_perspectives_need_only_a_single_head():
     result = summarization(CATS, perspectives={"a": "dog", "b": "the dog"}, keep=2)
-    assert result.chosen == ((1, 3),) * 3
+    assert result.selections == ((1, 3),) * 3
     assert torch.equal(result.kept_shares, torch.ones(2, 2, dtype=torch.float64))
     assert "selects 2 of 2 of “a”, 2 of 2 of “b”. Nothing here is trained" in flat_text(result)
 
@@ -91,9 +91,9 @@ def test_equal_perspectives_need_only_a_single_head():
 def test_each_head_weights_its_own_choice_more_than_the_single_head():
     for result in both():
         assert (result.own_weights > result.single_head_weights).all()
-        for at, own in enumerate(result.chosen[:-1]):
+        for at, selection in enumerate(result.selections[:-1]):
             assert result.own_weights[at] == pytest.approx(
-                float(result.weights[at, list(own)].sum())
+                float(result.weights[at, list(selection)].sum())
             )
 
 
@@ -125,7 +125,7 @@ def test_words_in_hindi_ask_the_hindi_paragraph():
 
 def test_sentences_may_come_as_a_list():
     result = summarization(["the cat", "the dog", "a bird"], perspectives=["cat", "bird"], keep=1)
-    assert result.chosen[:2] == ((0,), (2,))
+    assert result.selections[:2] == ((0,), (2,))
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])

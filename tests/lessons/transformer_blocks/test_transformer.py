@@ -122,9 +122,9 @@ def test_after_post_norm_every_vector_is_as_long_as_the_root_of_the_width():
 def test_only_the_decoder_hides_what_comes_later():
     trace = transformer().trace
     later = torch.ones(4, 4, dtype=torch.bool).triu(1)
-    own = trace.decoder.step("self_attention").attention
-    assert (own.weights[:, later] == 0).all()
-    assert own.scores[:, later].isneginf().all()
+    self_attention = trace.decoder.step("self_attention").attention
+    assert (self_attention.weights[:, later] == 0).all()
+    assert self_attention.scores[:, later].isneginf().all()
     assert (trace.encoder.step("self_attention").attention.weights > 0).all()
     assert (trace.decoder.step("cross_attention").attention.weights > 0).all()
 

@@ -143,7 +143,7 @@ def test_handpicked_words_are_reported_with_those_of_the_rule(lesson):
     rows |= dict.fromkeys(MONEY.split(), (1, 0, 0.1))
     rows |= dict.fromkeys(RIVER.split(), (0, 1, 0.1))
     result = lesson(vectors(**rows), first_sense=None, second_sense=None)
-    assert result.chosen == "hand"
+    assert result.word_choice == "hand"
     assert result.ruled.separated
     text = " ".join(result.text().split())
     caveat, verdict = "The words were chosen by hand", "For the words chosen by hand: it is"
@@ -158,7 +158,7 @@ def test_other_words_have_the_senses_of_the_primer(lesson):
     rows = {"bat": (1, 1, 0), **dict.fromkeys(first, (1, 0, 0)), **dict.fromkeys(other, (0, 1, 0))}
     result = lesson(vectors(**rows), first_sense=None, second_sense=None, word="bat")
     assert (result.measured.first, result.measured.second) == (first, other)
-    assert result.chosen == "rule"
+    assert result.word_choice == "rule"
     assert "The words are the nouns most often in a sentence with it" in " ".join(
         result.text().split()
     )

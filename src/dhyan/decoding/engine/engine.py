@@ -122,8 +122,8 @@ class Engine:
             if len(active) < len(occupancy.sentences):
                 finished = [slot for slot in occupancy.sentences if slot not in active]
                 hypotheses = slots.results(finished, work.nbest, work.length_penalty)
-                for slot, own in zip(finished, hypotheses, strict=True):
-                    results[occupancy.release(slot)] = own
+                for slot, nbest in zip(finished, hypotheses, strict=True):
+                    results[occupancy.release(slot)] = nbest
         return results
 
     def _run(self, slots: Slots, occupancy: Occupancy, size: int) -> None:
@@ -152,7 +152,7 @@ class Engine:
 
     def _compact(self, slots: Slots, occupancy: Occupancy, size: int) -> int:
         """The fewest slots that hold all sentences left, which move there."""
-        smallest = min(own for own in slots.steps if own >= len(occupancy.sentences))
+        smallest = min(size for size in slots.steps if size >= len(occupancy.sentences))
         if smallest >= size and max(occupancy.sentences) < size:
             return size
         start, end = occupancy.compact(smallest)

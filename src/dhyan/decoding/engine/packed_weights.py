@@ -139,7 +139,9 @@ def cross_attention_memory(decoder: TransformerDecoder, dtype: torch.dtype) -> L
     """From encoder states to the cross-attention keys and values of every layer, in one product."""
     layers = cast(Iterable[DecoderLayer], decoder.layers)
     heads = [_heads(layer.cross_attention) for layer in layers]
-    return concat_linear([part for own in heads for part in (own.key, own.value)], dtype)
+    return concat_linear(
+        [part for attention in heads for part in (attention.key, attention.value)], dtype
+    )
 
 
 def concat_linear(layers: Sequence[nn.Module | None], dtype: torch.dtype) -> Linear:
@@ -214,10 +216,10 @@ def _norms(
     layers: Sequence[Sequence[nn.LayerNorm]], last: nn.Module
 ) -> tuple[Norm | None, list[Norm]]:
     """The layer norm before the first sub-layer, with pre-norm, and that after each sub-layer."""
-    own = [_norm(norm) for layer in layers for norm in layer]
+    norms = [_norm(norm) for layer in layers for norm in layer]
     if isinstance(last, nn.LayerNorm):
-        return own[0], [*own[1:], _norm(last)]
-    return None, own
+        return norms[0], [*norms[1:], _norm(last)]
+    return None, norms
 
 
 def _norm(norm: nn.LayerNorm) -> Norm:

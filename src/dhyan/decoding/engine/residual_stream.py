@@ -1,4 +1,4 @@
-"""Transformer decoder layers in the engine, by large matrix products or fused launches."""
+"""Transformer layers in the engine: large matrix products, or fused kernels for few rows."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

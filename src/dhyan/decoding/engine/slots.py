@@ -1,4 +1,4 @@
-"""Slots of continuous batching: sentences in fixed tensors, captured steps, and their results."""
+"""Slots of continuous batching: fixed tensors, decoding steps as CUDA graphs, finished results."""
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -221,11 +221,11 @@ def beam_results(
     """The best few hypotheses of each sentence, finished ones first; −inf marks an empty slot."""
     finished_score, steps = state["finished_score"], state["steps"][:, None]
     width = finished_score.shape[1]
-    own = numpy.broadcast_to(numpy.arange(width, dtype=numpy.int32), finished_score.shape)
+    beam_row = numpy.broadcast_to(numpy.arange(width, dtype=numpy.int32), finished_score.shape)
     unfinished_score = state["score"] / _length_divisor(steps, length_penalty)
     score = numpy.concatenate([finished_score, unfinished_score], axis=1)
-    length = numpy.concatenate([state["finished_length"] - 1, own * 0 + steps], axis=1)
-    last = numpy.concatenate([state["finished_parent"], own], axis=1)
+    length = numpy.concatenate([state["finished_length"] - 1, beam_row * 0 + steps], axis=1)
+    last = numpy.concatenate([state["finished_parent"], beam_row], axis=1)
     real = score > -numpy.inf
     best = numpy.argsort(~real, axis=1, kind="stable")[:, :nbest]
     score, length, last = (
@@ -237,8 +237,8 @@ def beam_results(
     sentences = zip(ids.tolist(), length.tolist(), score.tolist(), finished, counts, strict=True)
     return [
         [
-            Hypothesis(tuple(row[:size]), own_score, end)
-            for row, size, own_score, end in zip(*columns, strict=True)
+            Hypothesis(tuple(row[:size]), hypothesis_score, end)
+            for row, size, hypothesis_score, end in zip(*columns, strict=True)
         ][:count]
         for *columns, count in sentences
     ]

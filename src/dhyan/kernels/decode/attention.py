@@ -44,14 +44,14 @@ def self_attention(
     holders = rows.unsqueeze(1).expand(-1, capacity)
     positions = torch.arange(capacity, device=qkv.device)
     if cache_rows is not None:
-        own = cache_rows[step % 2, rows // beam, rows % beam].long()
+        source_rows = cache_rows[step % 2, rows // beam, rows % beam].long()
         holders = torch.where(
-            positions < step.unsqueeze(1), rows.unsqueeze(1) // beam * beam + own, holders
+            positions < step.unsqueeze(1), rows.unsqueeze(1) // beam * beam + source_rows, holders
         )
     mask = (positions <= step.unsqueeze(1))[:, None, None]
     keys, values = (cache[holders, :, positions].transpose(1, 2) for cache in (keys, values))
-    own_context = _attend(parts[0].unsqueeze(2), keys, values, mask, scale)
-    return context.copy_(own_context.flatten(1))
+    attended = _attend(parts[0].unsqueeze(2), keys, values, mask, scale)
+    return context.copy_(attended.flatten(1))
 
 
 def cross_attention(
@@ -78,8 +78,8 @@ def cross_attention(
         return context
     positions = torch.arange(keys.shape[2], device=query.device)
     mask = (positions < lengths.unsqueeze(1))[:, None, None]
-    own_context = _attend(query.transpose(1, 2), keys, values, mask, scale)
-    return context.copy_(own_context.transpose(1, 2).flatten(2))
+    attended = _attend(query.transpose(1, 2), keys, values, mask, scale)
+    return context.copy_(attended.transpose(1, 2).flatten(2))
 
 
 def write_cache(

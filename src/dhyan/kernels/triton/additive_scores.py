@@ -1,4 +1,4 @@
-"""Additive scores of all pairs of queries and keys, and their gradients.
+"""Triton: additive scores of all pairs of queries and keys, and their gradients.
 
 With E(x) = exp(2x), tanh(q + k) = 1 − 2 / (1 + E(q) E(k)). The exponentials are taken once for
 every query and once for every key; then a pair costs a multiplication and a reciprocal, and two

@@ -1,4 +1,4 @@
-"""Token and position embedding in one pass: look up, scale, add the position, drop, round."""
+"""Triton: token and position embedding with dropout in one pass, and its gradient."""
 
 from typing import Any, no_type_check
 

@@ -1,4 +1,4 @@
-"""Multiplicative attention by hand: dot, general and concat scores, then s̃ = tanh(W_c [c; s])."""
+"""Luong's attention by hand: dot, general and concat scores, then s̃ = tanh(W_c [c; s])."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -71,7 +71,7 @@ class ScoreCosts(LessonResult):
     def faster(self, mechanism: str, other: str) -> tuple[float, ...]:
         """Speedup of a mechanism over another at each width."""
         pairs = zip(self.seconds[mechanism], self.seconds[other], strict=True)
-        return tuple(theirs / own for own, theirs in pairs)
+        return tuple(other_seconds / seconds for seconds, other_seconds in pairs)
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The counts, the times, and whether the dot product is cheaper, as claimed."""
@@ -199,7 +199,7 @@ def score_costs(
             for name, mechanism in MECHANISMS.items()
         },
         operations_counted=_as_tuples(flops),
-        seconds={name: tuple(own) for name, own in seconds.items()},
+        seconds={name: tuple(times) for name, times in seconds.items()},
         noise=noise,
     )
 

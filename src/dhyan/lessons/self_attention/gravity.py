@@ -115,24 +115,26 @@ class EncoderStatePull(LessonResult, title="title_trained"):
         )
 
     def _apart(self, text: Text) -> str:
-        own = float(self.distances[self.shared.index(self.word)])
+        distance = float(self.distances[self.shared.index(self.word)])
         rest = [
             float(far)
             for name, far in zip(self.shared, self.distances, strict=True)
             if name != self.word
         ]
-        apart = text("states_distance", own=own)
+        apart = text("states_distance", distance=distance)
         if not rest:
             return apart
-        more = sum(own > far for far in rest)
+        more = sum(distance > far for far in rest)
         return f"{apart} " + text("moves_more_than", more=more, others=len(rest))
 
     def _nearer(self, text: Text) -> str:
         """Whether each state is nearer to its own sentence's words than the other state is."""
         if self.cue_distances is None:
             return ""
-        (own, away), (strange, home) = self.cue_distances.tolist()
-        pulled = (own < strange) + (home < away)
+        (first_to_own, first_to_other), (second_to_other, second_to_own) = (
+            self.cue_distances.tolist()
+        )
+        pulled = (first_to_own < second_to_other) + (second_to_own < first_to_other)
         return text("state_nearer_own_sentence", pulled=pulled, single_pulled=pulled == 1)
 
 
@@ -220,7 +222,7 @@ def _states(
     word_spans = [
         span
         for span in translator.source.words(ids, text)
-        if ids[span.first] != EOS and any(letter.isalnum() for letter in span.text)
+        if ids[span.first] != EOS and any(character.isalnum() for character in span.text)
     ]
     matches = [span for span in word_spans if span.text == word]
     if not matches:

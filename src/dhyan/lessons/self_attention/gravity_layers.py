@@ -62,11 +62,11 @@ def meaning_in(word: str, hindi: str) -> int:
     return next(matches, len(senses))
 
 
-def context_states(translator: Translator, twin: SentencePair) -> ContextStates | None:
+def context_states(translator: Translator, pair: SentencePair) -> ContextStates | None:
     """Layer states of a sentence of the primer's "context"; None without cues or other words."""
-    check = twin.checks[0]
+    check = pair.checks[0]
     states = states_by_layer(
-        translator, twin.english, check.about, meaning_in(check.about, check.right[0])
+        translator, pair.english, check.about, meaning_in(check.about, check.right[0])
     )
     return states if states and states.cues and states.rest else None
 
@@ -79,7 +79,7 @@ def states_by_layer(
     spans = [
         span
         for span in translator.source.words(ids, text)
-        if ids[span.first] != EOS and any(letter.isalnum() for letter in span.text)
+        if ids[span.first] != EOS and any(character.isalnum() for character in span.text)
     ]
     words = tuple(span.text for span in spans)
     if word not in words:
@@ -144,9 +144,9 @@ class LayerDistances:
     States are those before the first layer and after each one, passed through the encoder's final
     norm so that their lengths agree. `cue_distances` and `rest_distances` are the mean distances
     from the word to its cues and to the content words before them, by layer; `nearer` and
-    `rest_nearer` are the shares of sentences in which they shrink in a layer. `own` is the share of
-    `pairs` in which the word is nearer to its cues than its state in a sentence with another
-    meaning.
+    `rest_nearer` are the shares of sentences in which they shrink in a layer.
+    `nearer_than_other_sense` is the share of `pairs` in which the word is nearer to its cues than
+    its state in a sentence with another meaning.
 
     On the principal axes, `paths` are the word's coordinates in the two examples, layer by layer,
     `word_coordinates` those after the last layer in all sentences, `cue_coordinates` the cues'.
@@ -158,7 +158,7 @@ class LayerDistances:
     rest_distances: Float64[Tensor, " L"]
     nearer: Float64[Tensor, " M"]
     rest_nearer: Float64[Tensor, " M"]
-    own: Float64[Tensor, " L"]
+    nearer_than_other_sense: Float64[Tensor, " L"]
     pairs: int
     senses: tuple[str, ...]
     word_coordinates: Float64[Tensor, "N 2"]
@@ -203,7 +203,7 @@ class LayerDistances:
 
     def _tables(self, text: Text) -> Iterator[Block]:
         """Shares of the sentences, a row for every layer."""
-        rows = [text("gravity.layer", at=at) for at in range(1, len(self.own))]
+        rows = [text("gravity.layer", at=at) for at in range(1, len(self.nearer_than_other_sense))]
         yield heatmap(
             text("gravity.share_moved_nearer"),
             torch.stack([self.nearer, self.rest_nearer], dim=1),
@@ -212,7 +212,7 @@ class LayerDistances:
         )
         yield heatmap(
             text("gravity.nearer_than_other_sense"),
-            self.own[1:].unsqueeze(1),
+            self.nearer_than_other_sense[1:].unsqueeze(1),
             (),
             (text("gravity.column_cues"),),
         )
@@ -220,7 +220,7 @@ class LayerDistances:
     def _verdict(self, text: Text) -> str:
         """Whether the word moves to its cues, and whether more than to the rest."""
         cue_share, rest_share = (float(shares.min()) for shares in (self.nearer, self.rest_nearer))
-        pair_share = float(self.own[-1])
+        pair_share = float(self.nearer_than_other_sense[-1])
         verdict = text("gravity.sentences_measured", sentences=self.sentences, right=self.right)
         if cue_share <= 0.5:
             verdict += self._not_nearer(text)
@@ -230,7 +230,7 @@ class LayerDistances:
             verdict += text("gravity.nearer_to_cues")
         return verdict + text(
             "gravity.opposite_sense_pairs",
-            own=pair_share,
+            share=pair_share,
             pairs=self.pairs,
             pull=text(_pull_key(pair_share, cue_share)),
         )
@@ -252,9 +252,9 @@ def measure_layers(
     if not isinstance(translator.model.encoder, TransformerEncoder) or not meanings(word):
         return None
     examples = [_example(translator, word, text) for text in texts]
-    twins = primer_sentences(translator, "context", sentences)
-    translations = translator([twin.english for twin in twins], beam=1)
-    contexts = [states for twin in twins if (states := context_states(translator, twin))]
+    pairs = primer_sentences(translator, "context", sentences)
+    translations = translator([pair.english for pair in pairs], beam=1)
+    contexts = [states for pair in pairs if (states := context_states(translator, pair))]
     word_contexts = [context for context in contexts if context.word == word]
     if not word_contexts or not all(example and example.cues for example in examples):
         return None
@@ -270,14 +270,14 @@ def measure_layers(
     return LayerDistances(
         sentences=len(contexts),
         right=sum(
-            twin.checks[0].passes(translation.text)
-            for twin, translation in zip(twins, translations, strict=True)
+            pair.checks[0].passes(translation.text)
+            for pair, translation in zip(pairs, translations, strict=True)
         ),
         cue_distances=by_cues.mean(0),
         rest_distances=by_rest.mean(0),
         nearer=(by_cues.diff(dim=1) < 0).double().mean(0),
         rest_nearer=(by_rest.diff(dim=1) < 0).double().mean(0),
-        own=shares,
+        nearer_than_other_sense=shares,
         pairs=len(wins),
         **_principal_coordinates(word_contexts, [example for example in examples if example]),
     )

@@ -1,4 +1,4 @@
-"""Idiom translation by a trained model, and which attention mixers it needs."""
+"""Idiom translation by a trained model, and whether it needs learned queries, keys and values."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,9 +38,9 @@ def idiomatic_words(about: str) -> tuple[str, ...]:
     return next(template.wrong for template in templates("idiom") if template.about == about)
 
 
-def is_idiomatic(twin: SentencePair) -> bool:
+def is_idiomatic(pair: SentencePair) -> bool:
     """Whether the sentence uses the idiom, rather than its words literally."""
-    [check] = twin.checks
+    [check] = pair.checks
     return check.wrong == idiomatic_words(check.about)
 
 
@@ -64,8 +64,8 @@ def dictionary() -> dict[str, str]:
     The base form of a verb is translated by the Hindi infinitive.
     """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for twin in (*_literal(), *_plain()):
-        for word, hindi in _word_pairs(twin):
+    for pair in (*_literal(), *_plain()):
+        for word, hindi in _word_pairs(pair):
             counts[word][hindi] += 1
     best = {word: forms.most_common(1)[0][0] for word, forms in counts.items()}
     for verb in read_lexicon().verbs:
@@ -75,9 +75,9 @@ def dictionary() -> dict[str, str]:
     return best
 
 
-def _word_pairs(twin: SentencePair) -> Iterator[tuple[str, str]]:
+def _word_pairs(pair: SentencePair) -> Iterator[tuple[str, str]]:
     """Aligned word pairs, except where several English words express one idea."""
-    english, hindi = ([word for word in side if word[1] >= 0] for side in twin.words)
+    english, hindi = ([word for word in side if word[1] >= 0] for side in pair.words)
     words_per_idea = Counter(idea for _, idea, names in english if names)
     for word, idea, names in english:
         same = " ".join(
@@ -101,7 +101,7 @@ def _literal() -> Iterable[SentencePair]:
 
 def _plain() -> Iterable[SentencePair]:
     sentences = islice(generate_sentences("train", max_words=LONGEST, core_share=CORE), SENTENCES)
-    return (twin for twin in sentences if not any(check.kind == "idiom" for check in twin.checks))
+    return (pair for pair in sentences if not any(check.kind == "idiom" for check in pair.checks))
 
 
 CAKE, LEG = "a piece of cake", "break a leg"
@@ -175,8 +175,8 @@ def frame_sentences(translator: Translator) -> list[FrameSentence]:
             TranslationCheck("idiom", about, *_expected_words(about, idiomatic=idiomatic)),
         )
         for idiomatic, frames in ((True, IDIOMATIC), (False, LITERAL))
-        for about, own in frames.items()
-        for frame in own
+        for about, idiom_frames in frames.items()
+        for frame in idiom_frames
         for english in dict.fromkeys(frame.format(A=first, B=second) for first, second in NAMES)
     ]
     return [sentence for sentence in sentences if knows_every_word(translator, sentence.english)]

@@ -63,10 +63,10 @@ class ParameterFree(LessonResult):
         most = max(self.differences)
         same = text("same_result", most=most)
         if ratio > 1:
-            pace = text("parallel_faster", count=count, ratio=ratio)
+            speed = text("parallel_faster", count=count, ratio=ratio)
         else:
-            pace = text("parallel_not_faster", count=count, ratio=ratio)
-        return f"{same} {pace}"
+            speed = text("parallel_not_faster", count=count, ratio=ratio)
+        return f"{same} {speed}"
 
 
 @lesson

@@ -88,11 +88,16 @@ class SelfVsCrossAttention(LessonResult):
         return text("cross_alignments", alignments=alignments)
 
     def _describe_self(self, text: Text) -> str:
-        own = sum(
+        to_themselves = sum(
             at == most for at, most in enumerate(self.self_attention.weights.argmax(1).tolist())
         )
         count = len(self.self_attention.query_words)
-        return text("self_alignments", own=own, count=count, single_own=own == 1)
+        return text(
+            "self_alignments",
+            to_themselves=to_themselves,
+            count=count,
+            single_word=to_themselves == 1,
+        )
 
 
 @lesson

@@ -61,9 +61,9 @@ def sentiment(words: Iterable[str]) -> int:
     return NEUTRAL + (total > 0) - (total < 0)
 
 
-def sentiment_of(twin: SentencePair) -> int:
+def sentiment_of(pair: SentencePair) -> int:
     """Sentiment of the English sentence."""
-    return sentiment(word for word, _, _ in twin.words[0])
+    return sentiment(word for word, _, _ in pair.words[0])
 
 
 @cache
@@ -181,8 +181,8 @@ def _train_sentiment(
         "train", seed=seed, min_words=SHORTEST, max_words=LONGEST, core_share=CORE
     )
     by_class: list[list[list[int]]] = [[] for _ in range(CLASSES)]
-    for twin in islice(pairs, PAIRS):
-        by_class[sentiment_of(twin)].append(translator.encode(twin.english))
+    for pair in islice(pairs, PAIRS):
+        by_class[sentiment_of(pair)].append(translator.encode(pair.english))
     torch.manual_seed(seed)
     head = nn.Linear(encoder.width, CLASSES).to(translator.device)
     generator = torch.Generator().manual_seed(seed)
@@ -271,14 +271,14 @@ def balanced_sentences(translator: Translator, split: str) -> list[SentencePair]
         split, seed=SEED, min_words=SHORTEST, max_words=LONGEST, core_share=CORE
     )
     by_class: list[dict[str, SentencePair]] = [{} for _ in range(CLASSES)]
-    for twin in pairs:
-        chosen = by_class[sentiment_of(twin)]
+    for pair in pairs:
+        chosen = by_class[sentiment_of(pair)]
         if (
             len(chosen) < PER_CLASS
-            and twin.english[-1] in ".?"
-            and knows_every_word(translator, twin.english)
+            and pair.english[-1] in ".?"
+            and knows_every_word(translator, pair.english)
         ):
-            chosen[twin.english] = twin
+            chosen[pair.english] = pair
         if all(len(group) == PER_CLASS for group in by_class):
             break
     return [
@@ -286,14 +286,14 @@ def balanced_sentences(translator: Translator, split: str) -> list[SentencePair]
     ]
 
 
-def labels_of(twins: Sequence[SentencePair]) -> list[Int[Tensor, " N"]]:
+def labels_of(pairs: Sequence[SentencePair]) -> list[Int[Tensor, " N"]]:
     """Sentiment, tense and the verb's gender of every sentence; −1 where it is not marked."""
     facts: tuple[Callable[[SentencePair], int | None], ...] = (
         sentiment_of,
-        lambda twin: tense_of(twin.hindi),
-        lambda twin: gender_of(twin.hindi),
+        lambda pair: tense_of(pair.hindi),
+        lambda pair: gender_of(pair.hindi),
     )
-    rows = [[fact(twin) for twin in twins] for fact in facts]
+    rows = [[fact(pair) for pair in pairs] for fact in facts]
     return [torch.tensor([-1 if value is None else value for value in row]) for row in rows]
 
 
@@ -408,9 +408,9 @@ class TaskSpecificVectors(LessonResult):
     def _describe_facts(self, text: Text) -> str:
         """For each fact, the encoder whose probe is clearly better, if there is one."""
         comparisons = []
-        translating, judging = (self._view(task) for task in (TRANSLATION, SENTIMENT))
+        translation, sentiment = (self._view(task) for task in (TRANSLATION, SENTIMENT))
         for index, fact in enumerate(FACTS):
-            after_translation, after_sentiment = translating.probes[index], judging.probes[index]
+            after_translation, after_sentiment = translation.probes[index], sentiment.probes[index]
             if after_translation.interval[0] > after_sentiment.interval[1]:
                 better = text("better_after_translation")
             elif after_sentiment.interval[0] > after_translation.interval[1]:
@@ -512,7 +512,7 @@ def measure_tasks(
     views, spaces = view_encoders(encoders, fit, test, sentence)
     texts = [pair.english for pair in test]
     others = [encode_sentences(reseeded, encoder, texts) for encoder in reseeded.encoders.values()]
-    _, translating, judging = zip(spaces, others, strict=True)
+    _, translation_states, sentiment_states = zip(spaces, others, strict=True)
     with torch.no_grad():
         correct = encoders.head.cpu().double()(spaces[-1]).argmax(-1) == labels[1][0]
     return TaskSpecificVectors(
@@ -522,8 +522,11 @@ def measure_tasks(
         majority_baselines=tuple(majority_accuracy(a, b) for a, b in zip(*labels, strict=True)),
         cka=pairwise(linear_cka, spaces),
         shared_neighbours=pairwise(shared_neighbours, spaces),
-        cka_across_seeds=(linear_cka(*translating), linear_cka(*judging)),
-        neighbours_across_seeds=(shared_neighbours(*translating), shared_neighbours(*judging)),
+        cka_across_seeds=(linear_cka(*translation_states), linear_cka(*sentiment_states)),
+        neighbours_across_seeds=(
+            shared_neighbours(*translation_states),
+            shared_neighbours(*sentiment_states),
+        ),
         sentiments=labels[1][0][:PLOTTED],
         steps=steps,
         chrf=encoders.chrf,

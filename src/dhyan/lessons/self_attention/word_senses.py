@@ -90,7 +90,7 @@ class WordSenses:
         return max(self.levels, key=lambda level: level.layer)
 
     @property
-    def chance(self) -> float:
+    def chance_level(self) -> float:
         """Accuracy of guessing."""
         return 1 / len(self.senses)
 
@@ -99,9 +99,9 @@ def contexts(word: str, *, novel: bool, seed: int) -> Iterator[SentencePair]:
     """Sentences with an ambiguous word, in pairings of the training data or held-out ones."""
     core = CORE if word in ambiguous_words(CORE) else 1.0
     for seed_offset in count((2 * seed + novel) * STEP):
-        twin = disambiguated_sentence(SentenceBuilder(seed_offset, held_out=novel, core_share=core))
-        if twin.checks[0].about == word:
-            yield twin
+        pair = disambiguated_sentence(SentenceBuilder(seed_offset, held_out=novel, core_share=core))
+        if pair.checks[0].about == word:
+            yield pair
 
 
 def meanings(word: str) -> tuple[Sense, ...]:
@@ -109,9 +109,9 @@ def meanings(word: str) -> tuple[Sense, ...]:
     return read_lexicon().senses[word]
 
 
-def sense_of(twin: SentencePair) -> int:
+def sense_of(pair: SentencePair) -> int:
     """Index of the word's meaning in this sentence."""
-    [check] = twin.checks
+    [check] = pair.checks
     forms = [{" ".join(form) for form in meaning.noun.hindi} for meaning in meanings(check.about)]
     return next(index for index, form in enumerate(forms) if check.right[0] in form)
 
@@ -154,8 +154,8 @@ Labelled = tuple[Float[Tensor, "N D"], Int[Tensor, " N"]]
 
 def _level(name: str, layer: int, fit: Labelled, test: Labelled) -> Level:
     shares = [
-        logistic((fit[0][own], fit[1][own]), test).share
-        for own in (_few(fit[1], seed) for seed in range(DRAWS))
+        logistic((fit[0][subset], fit[1][subset]), test).share
+        for subset in (_few(fit[1], seed) for seed in range(DRAWS))
     ]
     error = stdev(shares) / DRAWS**0.5
     return Level(
@@ -181,7 +181,7 @@ def _balanced(
     def of(sense: int) -> list[SentencePair]:
         pairs = contexts(word, novel=novel, seed=seed)
         return select_known_sentences(
-            translator, pairs, sentences // len(senses), lambda twin: sense_of(twin) == sense
+            translator, pairs, sentences // len(senses), lambda pair: sense_of(pair) == sense
         )
 
     by_sense = [of(sense) for sense in senses]
@@ -281,7 +281,7 @@ class WordSenseProbes(LessonResult):
         below = [
             f"{word.word} {word.level(WITH_POSITION).probe.share:.2f}"
             for word in self.words
-            if word.level(WITH_POSITION).probe.interval[1] < word.chance
+            if word.level(WITH_POSITION).probe.interval[1] < word.chance_level
         ]
         if not below:
             return ""
@@ -296,7 +296,7 @@ class WordSenseProbes(LessonResult):
                 word.level(WITH_POSITION),
             )
             shares = (
-                word.chance,
+                word.chance_level,
                 with_position.probe.share,
                 untrained.probe.share,
                 last.probe.share,
@@ -407,11 +407,11 @@ def _gained(word: WordSenses, text: Text) -> str:
         low=low,
         high=high,
         position_share=with_position.share,
-        chance=word.chance,
+        chance_level=word.chance_level,
     )
     verdict += (
         text("gain_from_context")
-        if low > max(with_position.interval[1], word.chance)
+        if low > max(with_position.interval[1], word.chance_level)
         else text("no_gain_from_context")
     )
     if untrained.interval[0] > with_position.interval[1]:

@@ -113,8 +113,10 @@ def _by_length(before: Sequence[Report], after: Sequence[Report]) -> tuple[Gain 
         keys = ("bleu", "bleu_low", "bleu_high")
         sides.append(list(zip(*(group_values(groups, key) for key in keys), strict=True)))
     return tuple(
-        None if a is None or b is None else _difference(Gain(a, *own), Gain(b, *other))
-        for (a, *own), (b, *other) in zip(*sides, strict=True)
+        None
+        if before_mean is None or after_mean is None
+        else _difference(Gain(before_mean, *before_ends), Gain(after_mean, *after_ends))
+        for (before_mean, *before_ends), (after_mean, *after_ends) in zip(*sides, strict=True)
     )
 
 
@@ -177,8 +179,8 @@ def embedding_blocks(starts: Sequence[EmbeddingScores], text: Text) -> Iterator[
     seeds = len(starts[0].bleu)
     yield text.paragraph("embeddings_setup", seeds=seeds, several_seeds=seeds > 1)
     yield table("BLEU", [[score.mean for score in row] for row in scores], rows, columns, digits=1)
-    yield table(columns[1], [own[0] for own in gains], rows, ends, digits=1)
-    yield table(columns[2], [own[1] for own in gains], rows, ends, digits=1)
+    yield table(columns[1], [gain[0] for gain in gains], rows, ends, digits=1)
+    yield table(columns[2], [gain[1] for gain in gains], rows, ends, digits=1)
     yield Paragraph(_embedding_verdict(starts, text))
 
 

@@ -231,8 +231,8 @@ def _padding_difference(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
 def _largest_difference(logits: Tensor, alone: list[Tensor]) -> float:
     """The largest difference; logits that are −∞ in both are equal."""
     moved = [
-        (row[: len(own)] - own).masked_fill(row[: len(own)] == own, 0.0).abs().max()
-        for row, own in zip(logits, alone, strict=True)
+        (row[: len(single)] - single).masked_fill(row[: len(single)] == single, 0.0).abs().max()
+        for row, single in zip(logits, alone, strict=True)
     ]
     return float(torch.stack(moved).max())
 

@@ -190,8 +190,8 @@ class CrossAttention(LessonResult):
     source_vectors: Float64[Tensor, "S D"]
     target_vectors: Float64[Tensor, "T D"]
     queries: Float64[Tensor, "T K"]
-    own_keys: Float64[Tensor, "T K"]
-    own_values: Float64[Tensor, "T V"]
+    self_keys: Float64[Tensor, "T K"]
+    self_values: Float64[Tensor, "T V"]
     keys: Float64[Tensor, "S K"]
     values: Float64[Tensor, "S V"]
     self_weights: Float64[Tensor, "T T"]
@@ -264,10 +264,10 @@ def cross_attention(
             "w_query and w_key must be equally wide: a query meets keys of its own width"
         )
     queries = y @ maps["w_query"]
-    own_keys, keys = (states @ maps["w_key"] for states in (y, x))
-    own_values, values = (states @ maps["w_value"] for states in (y, x))
+    self_keys, keys = (states @ maps["w_key"] for states in (y, x))
+    self_values, values = (states @ maps["w_value"] for states in (y, x))
     self_attended, cross_attended = (
-        attend(queries, own_keys, own_values),
+        attend(queries, self_keys, self_values),
         attend(queries, keys, values),
     )
     return CrossAttention(
@@ -276,8 +276,8 @@ def cross_attention(
         x,
         y,
         queries,
-        own_keys,
-        own_values,
+        self_keys,
+        self_values,
         keys,
         values,
         self_weights=self_attended.weights,

@@ -1,4 +1,4 @@
-"""Multi-head attention: each head has its own weights and can hold its own reading."""
+"""Multi-head attention: each head has its own projections and can attend to a different word."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -208,15 +208,15 @@ def encoder_heads(
     translator = load_translator(model)
     sentences, layer = parse_int("sentences", sentences), parse_int("layer", layer, least=0)
     pairs, side = parse_int("pairs", pairs, least=0), int(translator.source_language == "hi")
-    text, twins = " ".join(parse_words(sentence)), list[SentencePair]()
+    text, sentence_pairs = " ".join(parse_words(sentence)), list[SentencePair]()
     if primer is not None or sentences > 1:
         first = parse_int("primer", primer or 0, least=0)
         stream = generate_sentences(
             SPLIT, seed=SEED, max_words=bounds.max_words, core_share=bounds.core_share
         )
-        twins = list(islice(stream, first, first + sentences))
-    texts = [twin.hindi if side else twin.english for twin in twins] or [text]
-    dependency_heads = [_dependency_heads(twin, side) for twin in twins] or None
+        sentence_pairs = list(islice(stream, first, first + sentences))
+    texts = [pair.hindi if side else pair.english for pair in sentence_pairs] or [text]
+    dependency_heads = [_dependency_heads(pair, side) for pair in sentence_pairs] or None
     tables = [head_weights(translator, sentence_text) for sentence_text in texts]
     shown_weights = tables[0] if primer is not None else head_weights(translator, text)
     layers = len(shown_weights)
@@ -248,9 +248,9 @@ def encoder_heads(
     )
 
 
-def _dependency_heads(twin: SentencePair, side: int) -> tuple[int, ...]:
+def _dependency_heads(pair: SentencePair, side: int) -> tuple[int, ...]:
     """Position of each word's syntactic head; none for the end of the sentence."""
-    return (*twin.heads(side), NO_WORD)
+    return (*pair.heads(side), NO_WORD)
 
 
 def _mean(measure: Callable[[Tensor], Tensor]) -> Callable[[list[Tensor]], Tensor]:
@@ -443,12 +443,12 @@ def multi_head(
                 f"count: this sentence's {len(example.w_query)} heads are written by hand; give "
                 "vectors of your own to choose how many"
             )
-        count, own = len(example.w_query), (example.w_query, example.w_key, example.w_value)
+        count, defaults = len(example.w_query), (example.w_query, example.w_key, example.w_value)
         if not all(argument is None for argument in (*projections, w_output)):
-            example = None  # what its words then ask is the reader's own
+            example = None  # what its words then ask is the reader's defaults
         projections = [
             default if argument is None else argument
-            for argument, default in zip(projections, own, strict=True)
+            for argument, default in zip(projections, defaults, strict=True)
         ]
     else:
         example = None
@@ -469,10 +469,10 @@ def multi_head(
 def _snapshot_heads(sentence: str | Sequence[str], layer: int) -> "EncoderHeads":
     """The heads of the snapshot, for its own sentence; `layer` selects one layer."""
     heads = read_snapshot("multi_head", EncoderHeads)
-    own = " ".join(heads.words[:-1])
-    if " ".join(parse_words(sentence)) not in (SENTENCE, own):
+    stored = " ".join(heads.words[:-1])
+    if " ".join(parse_words(sentence)) not in (SENTENCE, stored):
         raise UserError(
-            f"model: kept is {own!r}; for other sentences give model=RUN, a folder of "
+            f"model: kept is {stored!r}; for other sentences give model=RUN, a folder of "
             "`dhyan train transformer2017-small`"
         )
     if parse_int("layer", layer, least=0) > (layers := len(heads.weights)):

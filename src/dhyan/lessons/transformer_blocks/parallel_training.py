@@ -1,4 +1,4 @@
-"""Parallel training: all positions in one decoder run, with the loss and gradients of many."""
+"""Parallel training: one decoder pass over all positions has the loss and gradient of many."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -80,7 +80,7 @@ class ParallelTraining(LessonResult):
     """A sentence in both passes, and longer ones timed."""
 
     words: tuple[str, ...]
-    own: PassPair
+    sentence: PassPair
     timed: tuple[PassPair, ...]
     repeats: int
     machine: Machine
@@ -89,7 +89,8 @@ class ParallelTraining(LessonResult):
     def same(self) -> bool:
         """Whether losses and gradients are equal but for rounding, at every length."""
         apart = [
-            (pair.loss_difference, pair.gradient_difference) for pair in (self.own, *self.timed)
+            (pair.loss_difference, pair.gradient_difference)
+            for pair in (self.sentence, *self.timed)
         ]
         return max(max(differences) for differences in apart) < SAME
 
@@ -99,12 +100,12 @@ class ParallelTraining(LessonResult):
         methods = (turn, once)
         lengths = [str(pair.length) for pair in self.timed]
         named = [text("word_count", count=length) for length in lengths]
-        worst = max(pair.gradient_difference for pair in (self.own, *self.timed))
+        worst = max(pair.gradient_difference for pair in (self.sentence, *self.timed))
         last = self.timed[-1]
         yield text.paragraph("definition")
         yield table(
             text("loss_per_word"),
-            torch.stack([self.own.sequential.losses, self.own.parallel.losses]),
+            torch.stack([self.sentence.sequential.losses, self.sentence.parallel.losses]),
             methods,
             self.words,
             digits=4,
@@ -168,12 +169,12 @@ def parallel_training(
     repeats = parse_int("repeats", repeats)
     source_ids, target_ids = number_words([source]), number_words([target_words])
     model = tiny_transformer(len(source_ids), len(target_ids), seed=seed)
-    own = _both_passes(
+    passes = _both_passes(
         model,
         _batch([source_ids[word] for word in source], [target_ids[word] for word in target_words]),
     )
     timed = tuple(_timed(lengths, repeats, seed))
-    return ParallelTraining((*target_words, NAMES[EOS]), own, timed, repeats, this_machine())
+    return ParallelTraining((*target_words, NAMES[EOS]), passes, timed, repeats, this_machine())
 
 
 def _timed(lengths: Sequence[int], repeats: int, seed: int) -> list[PassPair]:

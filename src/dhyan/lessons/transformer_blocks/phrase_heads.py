@@ -90,8 +90,8 @@ def _random_pairs(core: float) -> Iterator[CuedPair]:
     persons = dict.fromkeys(person for pair in kinds for person in _persons(pair[0]))
     for number in numbers():
         pair = kinds[number % len(kinds)]
-        own = _persons(pair[0])
-        unseen_persons = "+".join(person for person in persons if person not in own)
+        source_persons = _persons(pair[0])
+        unseen_persons = "+".join(person for person in persons if person not in source_persons)
         yield CuedPair(
             *(_filled(template, unseen_persons, SEED + number, core) for template in pair)
         )
@@ -135,7 +135,7 @@ class PhraseHeads:
     """Attention of every encoder head in the second sentence after either cue, and ablations.
 
     `swings` are, for *with* and for the object as query, how much more weight the doer gets than
-    the other person when the object is the doer's: 0 for a uniform head. `chosen` (query, layer,
+    the other person when the object is the doer's: 0 for a uniform head. `best_head` (query, layer,
     head) swings the most in as many other pairs; `weights` are its weights: a row for the owner, a
     column for the doer and the other, and `agreement` is the share of pairs with the same sign.
     `accuracy` is the full model's, and `log_odds` its mean log-odds of the right reading, in which a
@@ -145,7 +145,7 @@ class PhraseHeads:
 
     example: tuple[str, str]
     pairs: int
-    chosen: tuple[int, int, int]
+    best_head: tuple[int, int, int]
     swings: Float64[Tensor, "2 L H"]
     weights: Float64[Tensor, "2 2"]
     agreement: float
@@ -156,9 +156,9 @@ class PhraseHeads:
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The chosen head, its weights, and the cost of ablating it."""
-        query, layer, head = self.chosen
+        query, layer, head = self.best_head
         asks = WITH if query == 0 else text("phrase_heads.object_word")
-        swing = float(self.swings[self.chosen])
+        swing = float(self.swings[self.best_head])
         small = abs(swing) < TINY and self.agreement > STEADY
         first, second = self.example
         yield text.paragraph(
@@ -189,7 +189,7 @@ class PhraseHeads:
 
     def _without(self, text: Text) -> str:
         """The cost of ablating the chosen head, compared with any other."""
-        _, layer, head = self.chosen
+        _, layer, head = self.best_head
         accuracy, rest = _apart(self.ablated_accuracies, layer, head)
         log_odds, others = _apart(self.ablated_log_odds, layer, head)
         verdict = text(
@@ -245,22 +245,25 @@ def measure_phrase_heads(translator: Translator, pairs: int, *, core: float = CO
     )
     query, layer, head = _argmax(_swings(choosing_weights).mean(dim=0).abs())
     swings = _swings(measured_weights)
-    own = swings[:, query, layer, head]
-    twins = [twin for pair in measured for twin in pair.both]
+    head_swings = swings[:, query, layer, head]
+    sentence_pairs = [sentence_pair for pair in measured for sentence_pair in pair.both]
     attentions = multihead_attentions(translator.model, "encoder_self")
-    accuracy, log_odds_mean = _accuracy_and_odds(translator, twins)
+    accuracy, log_odds_mean = _accuracy_and_odds(translator, sentence_pairs)
     ablated = [
-        [_accuracy_and_odds(translator, twins, (attention, at)) for at in range(attention.heads)]
+        [
+            _accuracy_and_odds(translator, sentence_pairs, (attention, at))
+            for at in range(attention.heads)
+        ]
         for attention in attentions
     ]
     ablated_accuracies, ablated_log_odds = torch.tensor(ablated, dtype=torch.float64).unbind(-1)
     return PhraseHeads(
         example=(measured[0].doer.english, measured[0].other.english),
         pairs=len(measured),
-        chosen=(query, layer, head),
+        best_head=(query, layer, head),
         swings=swings.mean(dim=0),
         weights=measured_weights[:, :, query, :, layer, head].mean(dim=0),
-        agreement=float((own.sign() == own.mean().sign()).double().mean()),
+        agreement=float((head_swings.sign() == head_swings.mean().sign()).double().mean()),
         accuracy=accuracy,
         ablated_accuracies=ablated_accuracies,
         log_odds=log_odds_mean,
@@ -271,11 +274,11 @@ def measure_phrase_heads(translator: Translator, pairs: int, *, core: float = CO
 def _phrase_weights(translator: Translator, pair: CuedPair) -> Float64[Tensor, "2 2 2 L H"]:
     """Weights by owner, query word (*with* or the object) and person (the doer or the other)."""
     tables = []
-    for twin in pair.both:
-        words = twin.english.split()
+    for sentence_pair in pair.both:
+        words = sentence_pair.english.split()
         at = words.index(WITH)
         doer = next(index for index, word in enumerate(words) if word.endswith(".")) + 1
-        weights = head_weights(translator, twin.english)
+        weights = head_weights(translator, sentence_pair.english)
         rows = [
             torch.stack([weights[:, :, query, person] for person in (doer, at - 1)])
             for query in (at, len(words) - 1)
@@ -298,25 +301,27 @@ def _argmax(values: Float64[Tensor, "2 L H"]) -> tuple[int, int, int]:
 
 def _accuracy_and_odds(
     translator: Translator,
-    twins: Sequence[SentencePair],
+    sentence_pairs: Sequence[SentencePair],
     off: tuple[MultiHeadAttention, int] | None = None,
 ) -> tuple[float, float]:
     """Accuracy and mean log-odds of the right reading, with a head ablated if given."""
     with without_head(*off) if off else nullcontext():
-        translations = translator([twin.english for twin in twins], beam=1)
-        odds = log_odds(translator, twins)
+        translations = translator(
+            [sentence_pair.english for sentence_pair in sentence_pairs], beam=1
+        )
+        odds = log_odds(translator, sentence_pairs)
     correct = [
-        twin.checks[0].passes(translation.text)
-        for twin, translation in zip(twins, translations, strict=True)
+        sentence_pair.checks[0].passes(translation.text)
+        for sentence_pair, translation in zip(sentence_pairs, translations, strict=True)
     ]
     return sum(correct) / len(correct), float(odds.mean())
 
 
-def log_odds(translator: Translator, twins: Sequence[SentencePair]) -> Float[Tensor, " N"]:
+def log_odds(translator: Translator, sentence_pairs: Sequence[SentencePair]) -> Float[Tensor, " N"]:
     """Log-odds of the right translation against the wrong reading, in nats."""
-    sources = [translator.encode(twin.english) for twin in twins]
-    checks = [twin.checks[0] for twin in twins]
-    right = [twin.hindi for twin in twins]
+    sources = [translator.encode(sentence_pair.english) for sentence_pair in sentence_pairs]
+    checks = [sentence_pair.checks[0] for sentence_pair in sentence_pairs]
+    right = [sentence_pair.hindi for sentence_pair in sentence_pairs]
     wrong = [
         text.replace(check.right[0], check.wrong[0])
         for text, check in zip(right, checks, strict=True)

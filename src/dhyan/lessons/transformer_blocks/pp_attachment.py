@@ -128,8 +128,10 @@ def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSe
     first = translators[0]
     pairs = cued_pairs(first, (sentences + 1) // 2)
     groups = (
-        primer_sentences(first, "attachment", HELD_OUT, lambda twin: bool(twin.checks)),
-        [twin for pair in pairs for twin in pair.both],
+        primer_sentences(
+            first, "attachment", HELD_OUT, lambda sentence_pair: bool(sentence_pair.checks)
+        ),
+        [sentence_pair for pair in pairs for sentence_pair in pair.both],
         primer_sentences(first, "random", sentences),
     )
     known = [
@@ -145,23 +147,24 @@ def _test_sentences(translators: Sequence[Translator], sentences: int) -> TestSe
     return TestSentences(*known)
 
 
-def _understood(translator: Translator, twins: Sequence[SentencePair]) -> float:
-    translations = translator([twin.english for twin in twins])
+def _understood(translator: Translator, sentence_pairs: Sequence[SentencePair]) -> float:
+    translations = translator([sentence_pair.english for sentence_pair in sentence_pairs])
     correct = [
-        twin.checks[0].passes(translation.text)
-        for twin, translation in zip(twins, translations, strict=True)
+        sentence_pair.checks[0].passes(translation.text)
+        for sentence_pair, translation in zip(sentence_pairs, translations, strict=True)
     ]
     return sum(correct) / len(correct)
 
 
-def _bleu(translator: Translator, twins: Sequence[SentencePair]) -> tuple[float, str]:
+def _bleu(translator: Translator, sentence_pairs: Sequence[SentencePair]) -> tuple[float, str]:
     translations = [
-        translation.text for translation in translator([twin.english for twin in twins])
+        translation.text
+        for translation in translator([sentence_pair.english for sentence_pair in sentence_pairs])
     ]
     bleu = count(
         translations,
-        [twin.hindi for twin in twins],
-        others=[twin.others for twin in twins],
+        [sentence_pair.hindi for sentence_pair in sentence_pairs],
+        others=[sentence_pair.others for sentence_pair in sentence_pairs],
         language="hi",
         metrics=("bleu",),
     )["bleu"]
@@ -205,9 +208,9 @@ class PPAttachment(LessonResult):
         """For every seed, by how much the mean of these numbers of heads is above the fewest."""
         least = self.of(steps, self.heads(steps)[0])
         others = [self.of(steps, head) for head in heads]
-        seeds = [seed for seed in least if others and all(seed in some for some in others)]
+        seeds = [seed for seed in least if others and all(seed in runs for runs in others)]
         return tuple(
-            fmean(getattr(some[seed], measure) for some in others) - getattr(least[seed], measure)
+            fmean(getattr(runs[seed], measure) for runs in others) - getattr(least[seed], measure)
             for seed in seeds
         )
 
@@ -228,17 +231,17 @@ class PPAttachment(LessonResult):
         """Every run whose seed is complete, and the mean by number of heads."""
         counts = self.heads(steps)
         groups = [self.of(steps, head_count) for head_count in counts]
-        seeds = sorted(seed for seed in groups[0] if all(seed in some for some in groups))
+        seeds = sorted(seed for seed in groups[0] if all(seed in runs for runs in groups))
         rows = [_heads(head_count, text) for head_count in counts]
         means = [
-            [fmean(shares), min(shares), max(shares), fmean(_all(some, "held_out"))]
-            for some in groups
-            for shares in [_all(some, "new_persons")]
+            [fmean(shares), min(shares), max(shares), fmean(_all(runs, "held_out"))]
+            for runs in groups
+            for shares in [_all(runs, "new_persons")]
         ]
         title = text("accuracy_after_steps", steps=steps)
         each = heatmap(
             title + text("by_seed"),
-            [[some[seed].new_persons for seed in seeds] for some in groups],
+            [[runs[seed].new_persons for seed in seeds] for runs in groups],
             rows,
             [str(seed) for seed in seeds],
         )
@@ -252,7 +255,7 @@ class PPAttachment(LessonResult):
         if len(seeds) > 1:
             yield each
         yield heatmap(again, means, names, columns)
-        yield table("", [[fmean(_all(some, "bleu"))] for some in groups], (), ("BLEU",), digits=1)
+        yield table("", [[fmean(_all(runs, "bleu"))] for runs in groups], (), ("BLEU",), digits=1)
 
     def _claim(self, steps: int, text: Text) -> str:
         """Whether several heads are significantly better than the fewest."""

@@ -49,7 +49,7 @@ HINDI_READERS = {"इंजीनियर": "क्रोड कुंडली
 
 
 Readers = Mapping[str, str] | Sequence[str]
-Chosen = tuple[int, ...]
+Selection = tuple[int, ...]
 DEVANAGARI = re.compile("[\u0900-\u097f]")
 
 
@@ -58,11 +58,11 @@ class Summarization(LessonResult):
     """Every head's weights over the sentences, and its summary.
 
     A sentence and a query are TF-IDF vectors, scaled so that their components have mean square 1,
-    as the scaled dot product expects. The last row of `queries`, `scores`, `weights` and `chosen`
+    as the scaled dot product expects. The last of `queries`, `scores`, `weights` and `selections`
     is the single head's, whose query is the mean of all queries. `shared` counts the sentences that
-    two choices have in common, the single head's last; `extended_choice` is the single head's
-    choice of as many sentences as the others choose together. `own_weights` are the weights of each
-    head on its own choice, `single_head_weights` those of the single head on the same. `hindi` is
+    two selections have in common, the single head's last; `extended_selection` is the single head's
+    selection of as many sentences as the others select together. `own_weights` are the weights of each
+    head on its own selection, `single_head_weights` those of the single head on the same. `hindi` is
     the result of the lesson's own paragraph in Hindi.
     """
 
@@ -74,9 +74,9 @@ class Summarization(LessonResult):
     queries: Float64[Tensor, "H V"]
     scores: Float64[Tensor, "H N"]
     weights: Float64[Tensor, "H N"]
-    chosen: tuple[Chosen, ...]
+    selections: tuple[Selection, ...]
     shared: Int64[Tensor, "H H"]
-    extended_choice: Chosen
+    extended_selection: Selection
     own_weights: Float64[Tensor, " P"]
     single_head_weights: Float64[Tensor, " P"]
     hindi: "Summarization | None" = None
@@ -84,7 +84,9 @@ class Summarization(LessonResult):
     @property
     def summaries(self) -> tuple[str, ...]:
         """The chosen sentences of every head, in their order."""
-        return tuple(" ".join(self.sentences[at] for at in own) for own in self.chosen)
+        return tuple(
+            " ".join(self.sentences[at] for at in selection) for selection in self.selections
+        )
 
     def title(self, text: Text) -> str:
         """The title, with the number of heads."""
@@ -96,7 +98,7 @@ class Summarization(LessonResult):
             yield from self.hindi.blocks(text)
             return
         single_head = text("shared_head")
-        room, more = len(self.chosen[-1]), len(self.extended_choice)
+        room, more = len(self.selections[-1]), len(self.extended_selection)
         names = (*self.names, single_head)
         numbers = [str(number) for number in range(1, len(self.sentences) + 1)]
         paragraph = zip(numbers, self.sentences, strict=True)
@@ -104,8 +106,8 @@ class Summarization(LessonResult):
         yield Paragraph(f"{self._describe_queries(text)} {self._method(text)}")
         yield heatmap(text("weights"), self.weights.T, numbers, names, digits=3)
         yield table(text("selected_sentences"), self._marks(), numbers, names)
-        for name, own, summary in zip(names, self.chosen, self.summaries, strict=True):
-            yield Paragraph(f"{name} ({', '.join(str(at + 1) for at in own)}): {summary}")
+        for name, selection, summary in zip(names, self.selections, self.summaries, strict=True):
+            yield Paragraph(f"{name} ({', '.join(str(at + 1) for at in selection)}): {summary}")
         yield heatmap(
             text("share_of_own_selection"),
             self._measures(),
@@ -127,19 +129,23 @@ class Summarization(LessonResult):
         return text("queries", each=each)
 
     def _method(self, text: Text) -> str:
-        width, most = len(self.vocabulary), max(map(len, self.chosen))
+        width, most = len(self.vocabulary), max(map(len, self.selections))
         return text("setup", width=width, most=most)
 
     def _marks(self) -> list[list[int]]:
         """1 where a head keeps a sentence."""
-        return [[int(at in own) for own in self.chosen] for at in range(len(self.sentences))]
+        return [
+            [int(at in selection) for selection in self.selections]
+            for at in range(len(self.sentences))
+        ]
 
     @property
     def kept_shares(self) -> Float64[Tensor, "P 2"]:
         """Share of each head's choice that the single head keeps, and with more room."""
-        choices = (set(self.chosen[-1]), set(self.extended_choice))
+        single_head = (set(self.selections[-1]), set(self.extended_selection))
         shares = [
-            [len(choice & set(own)) / len(own) for choice in choices] for own in self.chosen[:-1]
+            [len(summary & set(selection)) / len(selection) for summary in single_head]
+            for selection in self.selections[:-1]
         ]
         return torch.tensor(shares, dtype=torch.float64)
 
@@ -151,8 +157,8 @@ class Summarization(LessonResult):
 
     def _describe_overlap(self, text: Text) -> str:
         """The overlap of the summaries, and what the single head leaves out."""
-        common = len(set.intersection(*(set(own) for own in self.chosen[:-1])))
-        room, more, count = len(self.chosen[-1]), len(self.extended_choice), len(self.names)
+        common = len(set.intersection(*(set(selection) for selection in self.selections[:-1])))
+        room, more, count = len(self.selections[-1]), len(self.extended_selection), len(self.names)
         summary = text(
             "overlap",
             count=count,
@@ -170,10 +176,15 @@ class Summarization(LessonResult):
 
     def _counts(self, room: int, text: Text) -> str:
         """How many sentences of each head's choice the single head keeps."""
-        rows = zip(self.names, self.chosen, self.kept_shares[:, room].tolist(), strict=False)
+        rows = zip(self.names, self.selections, self.kept_shares[:, room].tolist(), strict=False)
         return ", ".join(
-            text("selected_of_own", chosen=round(share * len(own)), own_count=len(own), name=name)
-            for name, own, share in rows
+            text(
+                "selected_of_own",
+                chosen=round(share * len(selection)),
+                own_count=len(selection),
+                name=name,
+            )
+            for name, selection, share in rows
         )
 
 
@@ -191,7 +202,7 @@ def summarization(
     and perspectives, the lesson's own are used in the language of the page; if one of them is in
     Hindi, the other is the lesson's Hindi one.
 
-    >>> summarization().chosen
+    >>> summarization().selections
     ((1, 3, 5), (3, 4, 6), (4, 5, 6))
     """
     keep = parse_int("keep", keep)
@@ -222,14 +233,14 @@ def _computed(
     counts = word_counts(texts, terms)
     size = len(terms) ** 0.5
     keys = tf_idf(counts) * size
-    own = [_query(name, text, terms, counts) * size for name, text in readers.items()]
-    queries = torch.stack([*own, torch.stack(own).mean(0)])
+    head_queries = [_query(name, text, terms, counts) * size for name, text in readers.items()]
+    queries = torch.stack([*head_queries, torch.stack(head_queries).mean(0)])
     tiled_keys = keys.expand(len(queries), -1, -1)
     weights = attend(queries.unsqueeze(1), tiled_keys, tiled_keys).weights.squeeze(1)
     scores = queries @ keys.T / size
-    chosen = tuple(_best(row, keep) for row in scores.tolist())
-    shared = [[len(set(first) & set(second)) for second in chosen] for first in chosen]
-    heads = range(len(own))
+    selections = tuple(_best(row, keep) for row in scores.tolist())
+    shared = [[len(set(first) & set(second)) for second in selections] for first in selections]
+    heads = range(len(head_queries))
     return Summarization(
         sentences=tuple(sentences),
         vocabulary=terms,
@@ -239,11 +250,11 @@ def _computed(
         queries=queries,
         scores=scores,
         weights=weights,
-        chosen=chosen,
+        selections=selections,
         shared=torch.tensor(shared),
-        extended_choice=_best(scores[-1].tolist(), len(set().union(*chosen[:-1]))),
-        own_weights=torch.stack([weights[at, list(chosen[at])].sum() for at in heads]),
-        single_head_weights=torch.stack([weights[-1, list(chosen[at])].sum() for at in heads]),
+        extended_selection=_best(scores[-1].tolist(), len(set().union(*selections[:-1]))),
+        own_weights=torch.stack([weights[at, list(selections[at])].sum() for at in heads]),
+        single_head_weights=torch.stack([weights[-1, list(selections[at])].sum() for at in heads]),
         hindi=hindi,
     )
 
@@ -295,7 +306,7 @@ def _query(
     return weighed / weighed.norm()
 
 
-def _best(scores: Sequence[float], keep: int) -> Chosen:
+def _best(scores: Sequence[float], keep: int) -> Selection:
     """Indices of the best sentences in text order; those without a word of the query are out."""
     ranked = sorted((-score, at) for at, score in enumerate(scores) if score > 0)
     return tuple(sorted(at for _, at in ranked[:keep]))

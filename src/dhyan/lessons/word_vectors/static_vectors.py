@@ -1,4 +1,4 @@
-"""Static word vectors average a word's senses: apple in two dimensions, bank as measured."""
+"""Static word vectors average a word's senses: apple by hand, bank in trained vectors."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -172,11 +172,11 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
     }
     counts: list[Counter[str]] = [Counter() for _ in senses]
     for seed in range(LOOKED_AT):
-        twin = disambiguated_sentence(SentenceBuilder(seed))
-        [check] = twin.checks
+        pair = disambiguated_sentence(SentenceBuilder(seed))
+        [check] = pair.checks
         if check.about == word:
             for counter, forms in zip(counts, senses, strict=True):
-                counter.update(nouns.intersection(words_in(twin.english)) if check.right[0] in forms
+                counter.update(nouns.intersection(words_in(pair.english)) if check.right[0] in forms
                            else ())  # fmt: skip
     first, second = (
         tuple(noun for noun, _ in counter.most_common() if not rest[noun])[:count]
@@ -220,14 +220,14 @@ class ToyWord:
 class StaticVectors(LessonResult):
     """The toy word, and the same measurement with learned vectors.
 
-    `chosen` is how the words of both senses were selected: by "hand", by "rule" (see
+    `word_choice` is how the words of both senses were selected: by "hand", by "rule" (see
     `cooccurring_nouns`), or "" if the reader gave them. If by hand, `ruled` is the rule's result.
     """
 
     toy: ToyWord
     measured: BetweenSenses
     source: str
-    chosen: str = BY_READER
+    word_choice: str = BY_READER
     ruled: BetweenSenses | None = None
 
     def blocks(self, text: Text) -> Iterator[Block]:
@@ -306,9 +306,9 @@ class StaticVectors(LessonResult):
         """How the words of both senses were chosen, and the verdict."""
         rule = text("selection_rule")
         verdict = senses_verdict(self.measured, text)
-        if not self.chosen:
+        if not self.word_choice:
             return verdict
-        if self.chosen == BY_RULE:
+        if self.word_choice == BY_RULE:
             return text("chosen_by_rule", rule=rule, verdict=verdict)
         if (ruled := self.ruled) is None:
             return text("chosen_by_hand", verdict=verdict)
@@ -359,18 +359,18 @@ def static_vectors(
     """
     toy = _toy(sentence, about.lower(), uses, static, meanings)
     word = word.lower()
-    chosen, groups = sense_words(word, first_sense, second_sense)
+    word_choice, groups = sense_words(word, first_sense, second_sense)
     texts = read_corpus(corpus, sentences, seed)
     word_vectors = learn_vectors(texts, vectors, steps=steps, seed=seed, on_progress=on_progress)
     source = (vectors or corpus).rpartition("/")[2]
-    if chosen == BY_RULE:
+    if word_choice == BY_RULE:
         groups = with_vectors(groups, word_vectors, word)
     measured, ruled = between_senses(word_vectors, word, *groups), None
-    if chosen == BY_HAND and not source:
+    if word_choice == BY_HAND and not source:
         ruled = between_senses(
             word_vectors, word, *with_vectors(cooccurring_nouns(word), word_vectors, word)
         )
-    return StaticVectors(toy, measured, source, chosen, ruled)
+    return StaticVectors(toy, measured, source, word_choice, ruled)
 
 
 def _toy(

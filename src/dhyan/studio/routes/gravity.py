@@ -37,12 +37,12 @@ class Projection:
     """The word vectors of a sentence, from the embeddings on, in a plane.
 
     `axes` are those of the embeddings for every stage ("shared": the layers of a Transformer add
-    to the embeddings), or each stage's own ("own": recurrent states are in a space of their own).
+    to the embeddings), or separate for each stage (recurrent states are in a space of their own).
     `distances` are from each word's first to its last vector, if all are in one space.
     """
 
     words: list[str]
-    axes: Literal["shared", "own"]
+    axes: Literal["shared", "separate"]
     width: int
     stages: list[Stage]
     distances: list[float]
@@ -77,7 +77,7 @@ def project_words(translator: "Translator", text: str) -> Projection:
         origin = vectors[0] if shared else stage
         projected.append(_stage(stage, _axes(origin), origin.mean(0)))
     distances = (vectors[-1] - vectors[0]).norm(dim=1).tolist() if shared else []
-    axes: Literal["shared", "own"] = "shared" if shared else "own"
+    axes: Literal["shared", "separate"] = "shared" if shared else "separate"
     texts = [word.text for word in words]
     return Projection(texts, axes, vectors[0].shape[1], projected, distances)
 

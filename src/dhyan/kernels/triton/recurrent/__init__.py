@@ -1,1 +1,1 @@
-"""Recurrent layers and decoders: all steps of a batch, forwards and backwards."""
+"""Triton: recurrent layers and attention decoders, forwards and backwards over all time steps."""

@@ -1,4 +1,4 @@
-"""The attention of a recurrent decoder, step by step, forwards and backwards.
+"""Triton: the attention of a recurrent decoder, one launch per step, forwards and backwards.
 
 Scores are additive (Bahdanau et al., 2015) or dot products (Luong et al., 2015). A program takes
 one row; a row whose source is masked entirely gets a context of zeros.

@@ -1,4 +1,4 @@
-"""Tiles of the recurrent kernels: their sizes, their offsets, and products of them."""
+"""Tiles of the recurrent Triton kernels: sizes, offsets and masks, and tiled matrix products."""
 
 from typing import Any, NamedTuple, no_type_check
 

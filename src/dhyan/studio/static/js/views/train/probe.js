@@ -24,7 +24,7 @@ addMessages({
     "पंक्तियाँ हर चेकपॉइंट पर सही उत्तर के शब्द हैं।"],
   train_rows_best: ["Rows are the output of the best checkpoint, at every checkpoint.",
     "पंक्तियाँ हर चेकपॉइंट पर सबसे अच्छे चेकपॉइंट के शब्द हैं।"],
-  train_rows_own: ["Rows are the output of this checkpoint.", "पंक्तियाँ इसी चेकपॉइंट के शब्द हैं।"],
+  train_rows_output: ["Rows are the output of this checkpoint.", "पंक्तियाँ इसी चेकपॉइंट के शब्द हैं।"],
   train_heads: ["Mean of the heads of the last layer.", "अंतिम परत के हेडों का माध्य।"],
   train_waiting: ["Waiting for the first checkpoint …", "पहला चेकपॉइंट आ रहा है …"],
   train_single: ["This run kept one checkpoint: train a toy to see attention form, or keep more with `--set training.keep_checkpoints=20`.",
