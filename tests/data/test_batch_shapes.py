@@ -12,7 +12,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.data.batches import Batches, BatchShapes
 from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.training.loss import Objective
-from tests.data.test_batches import batches_from, corpus
+from tests.data.test_batches import batches_from, corpus, padding_share
 from tests.laws.family import MODELS, build
 
 batch_shapes = st.builds(
@@ -112,13 +112,7 @@ def test_resuming_at_any_position_gives_the_same_batches():
 
 def test_under_a_quarter_of_a_batch_is_padding():
     batches = shaped_batches(5000, tokens=4000)
-    real = padded = position = 0
-    while position < 5000:
-        batch, position = batches.at(position)
-        for side in (batch.source, batch.target):
-            real += int(side.mask.sum())
-            padded += side.mask.numel()
-    assert 1 - real / padded < 0.25
+    assert padding_share(batches, 5000) < 0.25
 
 
 def test_added_rows_have_no_target_tokens():

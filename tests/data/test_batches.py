@@ -1,3 +1,5 @@
+"""Batches of similar lengths: every example once an epoch, resumed from any position."""
+
 from dataclasses import replace
 from itertools import islice, pairwise
 
@@ -34,6 +36,17 @@ def corpus(size, *, seed=0, max_length=40):
 
 def stream(size, *, seed=1, window=2**16, tokens=200, examples=None):
     return Batches(examples or corpus(size), tokens_per_batch=tokens, seed=seed, window=window)
+
+
+def padding_share(batches, size):
+    """The share of padding among all token positions of an epoch."""
+    real = padded = position = 0
+    while position < size:
+        batch, position = batches.at(position)
+        for side in (batch.source, batch.target):
+            real += int(side.mask.sum())
+            padded += side.mask.numel()
+    return 1 - real / padded
 
 
 def example_numbers(batch):
@@ -125,13 +138,7 @@ def test_a_pair_over_the_budget_is_a_batch_of_its_own():
 
 def test_under_a_tenth_of_a_batch_is_padding():
     batches = stream(5000, tokens=2000)
-    real = padded = position = 0
-    while position < 5000:
-        batch, position = batches.at(position)
-        for side in (batch.source, batch.target):
-            real += int(side.mask.sum())
-            padded += side.mask.numel()
-    assert 1 - real / padded < 0.1
+    assert padding_share(batches, 5000) < 0.1
 
 
 def test_the_order_changes_with_the_epoch_and_the_seed():

@@ -12,25 +12,20 @@ import typer
 
 from dhyan.cli.messages import Exit, log_to_stderr
 from dhyan.cli.options import (
-    AllowLeakage,
     AsJson,
     Columns,
     Dedupe,
     Delimiter,
-    DropLeaks,
     Header,
     InitFrom,
     InitVocabulary,
     Overrides,
     Quiet,
-    Source,
-    Target,
     TestSource,
     TestTarget,
     Unescape,
-    ValidSource,
-    ValidTarget,
     split_columns,
+    with_data_options,
 )
 from dhyan.cli.progress import interruptible
 from dhyan.cli.recipe import override_recipe
@@ -239,22 +234,12 @@ def _length_row(name: str, lengths: "LengthStatistics") -> str:
 
 @app.command()
 @interruptible()
+@with_data_options
 def prepare(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for dhyan train.")],
     out: Annotated[Path, typer.Option(help="Folder to write; new, or an interrupted one.")],
-    source: Source = "",
-    target: Target = "",
-    valid_source: ValidSource = "",
-    valid_target: ValidTarget = "",
-    test_source: TestSource = "",
-    test_target: TestTarget = "",
-    allow_leakage: AllowLeakage = False,
-    drop_leaks: DropLeaks = False,
-    columns: Columns = "",
-    header: Header = "",
-    delimiter: Delimiter = "",
-    unescape: Unescape = False,
-    dedupe: Dedupe = False,
+    *,
+    data: dict[str, Any],
     overrides: Overrides = None,
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
@@ -265,19 +250,7 @@ def prepare(
     Example: dhyan data prepare transformer2017-small --source a.en --target a.hi --out prepared
     """
     options = {
-        "data.source": source,
-        "data.target": target,
-        "data.valid_source": valid_source,
-        "data.valid_target": valid_target,
-        "data.test_source": test_source,
-        "data.test_target": test_target,
-        "data.allow_leakage": allow_leakage,
-        "data.drop_leaks": drop_leaks,
-        "data.columns": list(split_columns(columns) or ()),
-        "data.header": header,
-        "data.delimiter": delimiter,
-        "data.unescape": unescape,
-        "data.dedupe": dedupe,
+        **data,
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,
     }

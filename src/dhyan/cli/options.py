@@ -16,6 +16,9 @@ from dhyan.pretrained import model_folder
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translator
 
+Command = Callable[..., None]
+Collect = Callable[[dict[str, Any]], dict[str, Any]]
+
 
 def option(section: type, name: str, *flags: str, default: str = "", metavar: str = "") -> Any:
     """A typer option with the help and the bounds of a declared setting.
@@ -39,25 +42,32 @@ def recipe_option(section: type, name: str, *flags: str, metavar: str = "") -> A
     return option(section, name, *flags, default="the recipe's", metavar=metavar)
 
 
-def with_decoding_options(command: Callable[..., None]) -> Callable[..., None]:
+def _replace_argument(
+    command: Command, argument: str, options: Sequence[inspect.Parameter], collect: Collect
+) -> Command:
+    """The command with options in place of an argument, which gets their collected values."""
+    signature = inspect.signature(command)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        parameters += options if parameter.name == argument else [parameter]
+
+    @wraps(command)
+    def with_options(*arguments: Any, **values: Any) -> None:
+        collected = {option.name: values.pop(option.name, option.default) for option in options}
+        command(*arguments, **values, **{argument: collect(collected)})
+
+    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return with_options
+
+
+def with_decoding_options(command: Command) -> Command:
     """Give a command an option for each decoding setting, in place of its argument `decoding`.
 
     Settings that the command declares itself are left to it. An option that is not used is None.
     """
-    signature = inspect.signature(command)
-    names = [name for name in DecodingChanges.__annotations__ if name not in signature.parameters]
-    options = [_decoding_parameter(name) for name in names]
-    parameters: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        parameters += options if parameter.name == "decoding" else [parameter]
-
-    @wraps(command)
-    def with_options(*arguments: Any, **values: Any) -> None:
-        decoding = {name: values.pop(name, None) for name in names}
-        command(*arguments, decoding=decoding, **values)
-
-    with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return with_options
+    declared = inspect.signature(command).parameters
+    names = [name for name in DecodingChanges.__annotations__ if name not in declared]
+    return _replace_argument(command, "decoding", list(map(_decoding_parameter, names)), dict)
 
 
 def _decoding_parameter(name: str) -> inspect.Parameter:
@@ -65,11 +75,12 @@ def _decoding_parameter(name: str) -> inspect.Parameter:
     kind = settings_of(DecodingOptions)[name].type
     flags = [f"--{name}/--no-{name}"] if kind is bool else []
     info = recipe_option(DecodingOptions, name, *flags)
+    return _keyword(name, None, Annotated[kind | None, info])
+
+
+def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind | None, info],
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 
@@ -102,6 +113,36 @@ Dedupe = Annotated[bool, option(Data, "dedupe", "--dedupe")]
 InitFrom = Annotated[str, option(Training, "init_from", metavar="MODEL")]
 InitVocabulary = Annotated[str, option(Training, "init_vocabulary", default="keep")]
 Tensorboard = Annotated[bool, option(Training, "tensorboard", "--tensorboard")]
+
+
+DATA_OPTIONS = (
+    _keyword("source", "", Source),
+    _keyword("target", "", Target),
+    _keyword("valid_source", "", ValidSource),
+    _keyword("valid_target", "", ValidTarget),
+    _keyword("test_source", "", TestSource),
+    _keyword("test_target", "", TestTarget),
+    _keyword("allow_leakage", False, AllowLeakage),
+    _keyword("drop_leaks", False, DropLeaks),
+    _keyword("columns", "", Columns),
+    _keyword("header", "", Header),
+    _keyword("delimiter", "", Delimiter),
+    _keyword("unescape", False, Unescape),
+    _keyword("dedupe", False, Dedupe),
+)
+
+
+def with_data_options(command: Command) -> Command:
+    """Give a command the options of the section [data], in place of its argument `data`.
+
+    It gets them by the keys of a recipe, such as `data.source`.
+    """
+
+    def by_key(values: dict[str, Any]) -> dict[str, Any]:
+        values["columns"] = list(split_columns(values["columns"]) or ())
+        return {f"data.{name}": value for name, value in values.items()}
+
+    return _replace_argument(command, "data", DATA_OPTIONS, by_key)
 
 
 def split_columns(text: str) -> tuple[str, str] | None:

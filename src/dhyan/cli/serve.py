@@ -24,75 +24,82 @@ REMOTE_RATE_LIMIT = 2000  # characters per second of a client on another machine
 DEFAULT_RATE_LIMIT = f"0; {REMOTE_RATE_LIMIT} if other machines can connect"
 DEFAULT_THREADS = 4  # of all workers together
 
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL",
+        help="Run folders, step-N checkpoints of them, or pretrained models (see dhyan models); "
+        "each has its own worker process.",
+    ),
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")]
+Host = Annotated[str, typer.Option(help="IP address to listen on.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HOST",
+        help="Further allowed value of the Host header, as host or host:port; repeatable.",
+    ),
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ORIGIN",
+        help="CORS: origin whose web pages may use the server, as https://host; repeatable.",
+        show_default="none",
+    ),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File of API keys; every request must send one."),
+]
+AddKey = Annotated[
+    str, typer.Option(metavar="NAME", help="Add an API key to --key-file, print it, and exit.")
+]
+NoAuth = Annotated[bool, typer.Option("--no-auth", help="Accept other machines without API keys.")]
+RateLimit = Annotated[
+    float | None, option(ServerSettings, "rate_limit", default=DEFAULT_RATE_LIMIT)
+]
+Deadline = Annotated[float, option(ServerSettings, "deadline")]
+BatchCapacity = Annotated[int, option(ServerSettings, "batch_capacity")]
+QueueCapacity = Annotated[int, option(ServerSettings, "queue_capacity")]
+Canaries = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="TSV of source and expected translation; /readyz fails when the output differs. "
+        "With several models, one for each in order.",
+    ),
+]
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=65535, help="Serve /metrics also on this loopback port, without API key."
+    ),
+]
+SharedThreads = Annotated[
+    int,
+    typer.Option(min=0, help="CPU threads, divided among the models; 0 for all, at most four."),
+]
+
 
 def serve(
-    models: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL",
-            help="Run folders, step-N checkpoints of them, or pretrained models (see dhyan models); "
-            "each has its own worker process.",
-        ),
-    ],
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")
-    ] = 8080,
-    host: Annotated[str, typer.Option(help="IP address to listen on.")] = "127.0.0.1",
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOST",
-            help="Further allowed value of the Host header, as host or host:port; repeatable.",
-        ),
-    ] = None,
-    cors_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ORIGIN",
-            help="CORS: origin whose web pages may use the server, as https://host; repeatable.",
-            show_default="none",
-        ),
-    ] = None,
-    key_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File of API keys; every request must send one."),
-    ] = None,
-    add_key: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Add an API key to --key-file, print it, and exit."),
-    ] = "",
-    no_auth: Annotated[
-        bool, typer.Option("--no-auth", help="Accept other machines without API keys.")
-    ] = False,
-    rate_limit: Annotated[
-        float | None, option(ServerSettings, "rate_limit", default=DEFAULT_RATE_LIMIT)
-    ] = None,
-    deadline: Annotated[float, option(ServerSettings, "deadline")] = ServerSettings.deadline,
-    batch_capacity: Annotated[
-        int, option(ServerSettings, "batch_capacity")
-    ] = ServerSettings.batch_capacity,
-    queue_capacity: Annotated[
-        int, option(ServerSettings, "queue_capacity")
-    ] = ServerSettings.queue_capacity,
-    canary: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="TSV of source and expected translation; /readyz fails when the output differs. "
-            "With several models, one for each in order.",
-        ),
-    ] = None,
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=65535, help="Serve /metrics also on this loopback port, without API key."
-        ),
-    ] = None,
+    models: Models,
+    port: Port = 8080,
+    host: Host = "127.0.0.1",
+    allowed_host: AllowedHosts = None,
+    cors_origin: Origins = None,
+    key_file: KeyFile = None,
+    add_key: AddKey = "",
+    no_auth: NoAuth = False,
+    rate_limit: RateLimit = None,
+    deadline: Deadline = ServerSettings.deadline,
+    batch_capacity: BatchCapacity = ServerSettings.batch_capacity,
+    queue_capacity: QueueCapacity = ServerSettings.queue_capacity,
+    canary: Canaries = None,
+    metrics_port: MetricsPort = None,
     device: Device = "auto",
-    threads: Annotated[
-        int,
-        typer.Option(min=0, help="CPU threads, divided among the models; 0 for all, at most four."),
-    ] = 0,
+    threads: SharedThreads = 0,
 ) -> None:
     """Serve translations over HTTP until Ctrl-C or SIGTERM.
 

@@ -4,7 +4,7 @@ import logging
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,29 +12,16 @@ from dhyan.atomic_folder import MANIFEST
 from dhyan.checkpoint import check_run, is_run
 from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import (
-    AllowLeakage,
-    Columns,
-    Dedupe,
-    Delimiter,
     Device,
-    DropLeaks,
     Epochs,
-    Header,
     InitFrom,
     InitVocabulary,
     Overrides,
     Quiet,
     Seed,
-    Source,
-    Target,
     Tensorboard,
-    TestSource,
-    TestTarget,
     Threads,
-    Unescape,
-    ValidSource,
-    ValidTarget,
-    split_columns,
+    with_data_options,
 )
 from dhyan.cli.progress import (
     EXIT_CODES,
@@ -60,21 +47,11 @@ RECIPE_HELP = (
 )
 
 
+@with_data_options
 def train(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help=RECIPE_HELP)],
-    source: Source = "",
-    target: Target = "",
-    valid_source: ValidSource = "",
-    valid_target: ValidTarget = "",
-    test_source: TestSource = "",
-    test_target: TestTarget = "",
-    allow_leakage: AllowLeakage = False,
-    drop_leaks: DropLeaks = False,
-    columns: Columns = "",
-    header: Header = "",
-    delimiter: Delimiter = "",
-    unescape: Unescape = False,
-    dedupe: Dedupe = False,
+    *,
+    data: dict[str, Any],
     out: Annotated[
         str,
         typer.Option(metavar="FOLDER", help="Run folder to write.", show_default="runs/RECIPE"),
@@ -108,19 +85,7 @@ def train(
     Example: dhyan train bahdanau2015-small --source a.en --target a.hi
     """
     options = {
-        "data.source": source,
-        "data.target": target,
-        "data.valid_source": valid_source,
-        "data.valid_target": valid_target,
-        "data.test_source": test_source,
-        "data.test_target": test_target,
-        "data.allow_leakage": allow_leakage,
-        "data.drop_leaks": drop_leaks,
-        "data.columns": list(split_columns(columns) or ()),
-        "data.header": header,
-        "data.delimiter": delimiter,
-        "data.unescape": unescape,
-        "data.dedupe": dedupe,
+        **data,
         "training.epochs": epochs,
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,

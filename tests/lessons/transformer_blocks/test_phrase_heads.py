@@ -32,7 +32,7 @@ def phrase_heads(**changes):
     defaults = {
         "example": ("A had it. A saw B.", "B had it. A saw B."),
         "pairs": 10,
-        "chosen": (0, 0, 0),
+        "best_head": (0, 0, 0),
         "swings": torch.full((2, 1, 3), 0.1).double(),
         "weights": torch.full((2, 2), 0.2).double(),
         "agreement": 0.9,

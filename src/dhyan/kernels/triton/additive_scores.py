@@ -239,6 +239,18 @@ def add_pair_scores(q0, k0, w0, q1, k1, w1, HARDWARE: tl.constexpr):
 
 @triton.jit
 @no_type_check
+def program_tile(row_tiles, column_tiles, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The batch row and the tile of this program, and the rows and columns of the tile."""
+    program = tl.program_id(0)
+    batch = (program // (row_tiles * column_tiles)).to(tl.int64)
+    row_tile, column_tile = program // column_tiles % row_tiles, program % column_tiles
+    rows = row_tile * ROWS + tl.arange(0, ROWS)
+    columns = column_tile * COLUMNS + tl.arange(0, COLUMNS)
+    return batch, row_tile, column_tile, rows, columns
+
+
+@triton.jit
+@no_type_check
 def _scores_of_tile(
     query_exp,
     key_exp,
@@ -254,11 +266,9 @@ def _scores_of_tile(
     HARDWARE: tl.constexpr,
 ):
     """Σ energy · tanh = Σ energy − 2 Σ energy / (1 + E E), over two of the width at a time."""
-    program = tl.program_id(0)
-    batch = (program // (row_tiles * column_tiles)).to(tl.int64)
-    row_tile, column_tile = program // column_tiles % row_tiles, program % column_tiles
-    rows = row_tile * ROWS + tl.arange(0, ROWS)
-    columns = column_tile * COLUMNS + tl.arange(0, COLUMNS)
+    batch, row_tile, column_tile, rows, columns = program_tile(
+        row_tiles, column_tiles, ROWS, COLUMNS
+    )
     left, right = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     # Nothing is loaded here: these zeros are spread over threads as a wide load would be.
     nowhere = key_exp + left[:, None] * COLUMNS + right[None, :]
@@ -283,11 +293,11 @@ def _scores_of_tile(
 
 @triton.jit
 @no_type_check
-def add_pair_gradients(sums, squares, own_exp, k0, d0, k1, d1, HARDWARE: tl.constexpr):
+def add_pair_gradients(sums, squares, outer_exp, k0, d0, k1, d1, HARDWARE: tl.constexpr):
     """Add grad · r and grad · r² of two keys, with r = 1 / (1 + E E)."""
     x, y = (
-        one_plus_product(own_exp, k0[None, :], HARDWARE),
-        one_plus_product(own_exp, k1[None, :], HARDWARE),
+        one_plus_product(outer_exp, k0[None, :], HARDWARE),
+        one_plus_product(outer_exp, k1[None, :], HARDWARE),
     )
     over = reciprocal(x * y, HARDWARE)
     x, y = over * y, over * x
@@ -318,14 +328,14 @@ def _gradient_of_tile(
     HARDWARE: tl.constexpr,
 ):
     """Σ grad · energy · (1 − tanh²) = 4 energy (Σ grad · r − Σ grad · r²), r = 1 / (1 + E E)."""
-    program = tl.program_id(0)
-    batch = (program // (row_tiles * column_tiles)).to(tl.int64)
-    row_tile, column_tile = program // column_tiles % row_tiles, program % column_tiles
-    rows = row_tile * ROWS + tl.arange(0, ROWS)
-    columns = column_tile * COLUMNS + tl.arange(0, COLUMNS)
+    batch, row_tile, column_tile, rows, columns = program_tile(
+        row_tiles, column_tiles, ROWS, COLUMNS
+    )
     real, inside = rows < outers, columns < width
     offsets = (batch * outers + rows[:, None]) * width + columns[None, :]
-    own_exp = exponential(tl.load(outer + offsets, mask=real[:, None] & inside[None, :], other=0.0))
+    outer_exp = exponential(
+        tl.load(outer + offsets, mask=real[:, None] & inside[None, :], other=0.0)
+    )
     grad_scores += (batch * outers + tl.minimum(rows, outers - 1)) * steps
     key_exp += (batch * column_tiles + column_tile) * steps * COLUMNS + tl.arange(0, COLUMNS)
     sums, squares = tl.zeros([ROWS, COLUMNS], tl.float32), tl.zeros([ROWS, COLUMNS], tl.float32)
@@ -333,8 +343,8 @@ def _gradient_of_tile(
     k2, k3 = tl.load(key_exp + 2 * COLUMNS), tl.load(key_exp + 3 * COLUMNS)
     d0, d1, d2, d3 = load_four(grad_scores, HARDWARE)
     for at in range(4, steps + 4, 4):
-        sums, squares = add_pair_gradients(sums, squares, own_exp, k0, d0, k1, d1, HARDWARE)
-        sums, squares = add_pair_gradients(sums, squares, own_exp, k2, d2, k3, d3, HARDWARE)
+        sums, squares = add_pair_gradients(sums, squares, outer_exp, k0, d0, k1, d1, HARDWARE)
+        sums, squares = add_pair_gradients(sums, squares, outer_exp, k2, d2, k3, d3, HARDWARE)
         more = tl.where(at < steps, 4, 0)
         grad_scores, key_exp = grad_scores + more, key_exp + more * COLUMNS
         k0, k1 = tl.load(key_exp), tl.load(key_exp + COLUMNS)
