@@ -1,4 +1,4 @@
-"""Selects the test sentences of the length view from the generated corpus."""
+"""Limits of the test sentences for BLEU by length: known words, trained lengths, none trained on."""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Causal mask: −∞ above the diagonal before the softmax, against zeros after it."""
+"""Causal mask: −∞ above the diagonal before the softmax, compared with zeros after it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
