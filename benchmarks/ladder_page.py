@@ -17,6 +17,7 @@ from benchmarks.ladder import (
 from benchmarks.predictions import LEARNED, Results
 from benchmarks.report import newest, write_imported
 from dhyan.compare.report_page import STEPS, length_label
+from dhyan.lessons.encoder_decoder.bottleneck import rereads_state
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "ladder.md"
 IMAGES = {"bleu-by-length.png": "bleu-by-length.png", "attention.png": "attention-1.png"}
@@ -50,7 +51,7 @@ def page(ladder: Results, ladder_file: str, mixer: Results, mixer_file: str) -> 
         _scores(report),
         _lengths(report),
         _phenomena(report),
-        _attention_maps(),
+        _attention_maps(report),
     ]
     parts += [_reversal(report), _mixers(mixer["figures"], mixer_file), _predictions(report)]
     return "\n\n".join([*parts, _commands(report)]) + "\n"
@@ -148,9 +149,13 @@ def _phenomena(report: Results) -> str:
     return f"## Phenomena\n\n{_table(['model', *PHENOMENA], rows)}\n\n{_prose(text)}"
 
 
-def _attention_maps() -> str:
-    text = """A model without attention sees only the last encoder state at every step. All maps
-        are computed with the same reference as target."""
+def _attention_maps(report: Results) -> str:
+    text = """All maps are computed with the same reference as target."""
+    if rereads_state(report):
+        text += """ In this run the models without attention read the last encoder state at every
+            step, as in Cho et al. (2014), so they have maps of a single column. The recipes
+            `sutskever2014` and `sutskever2014-small` now only start the decoder with that state,
+            and have not been measured yet; `cho2014` and `cho2014-small` read it at every step."""
     picture = "![The attention of every model for one sentence](ladder/attention.png)"
     return f"## Attention maps\n\n{picture}\n\n{_prose(text)}"
 

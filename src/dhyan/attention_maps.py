@@ -106,6 +106,11 @@ class HasAttentions(Protocol):
     def attentions(self) -> Sequence[AttentionLayer]: ...  # noqa: D102
 
 
+def attends_to_source(model: HasAttentions) -> bool:
+    """Whether a model has any attention to the source; the plain encoder-decoder has none."""
+    return any(layer.role == "cross" for layer in model.attentions())
+
+
 _active: ContextVar[tuple[AttentionRecorder, ...]] = ContextVar("active_recorders", default=())
 
 

@@ -3,6 +3,11 @@
 from collections.abc import Callable
 from string import Formatter
 
+NO_ATTENTION = (
+    "this model has no attention: its decoder starts with the encoder's last state and sees nothing "
+    "else of the source"
+)
+
 
 class UserError(ValueError):
     """An error that the user can correct: the message says where, what was found, what to do.

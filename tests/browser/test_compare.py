@@ -65,6 +65,13 @@ def test_different_translations_are_compared_by_source_word(studio):
     assert rows.locator("th").all_text_contents() == words
 
 
+def test_model_without_attention_has_no_map_beside_one_that_has(studio):
+    page = studio.open("/compare?text=We+are+friends.&model=bahdanau&model2=sutskever")
+    expect(page.locator(".compare-side").last).to_contain_text("This model has no attention")
+    assert page.locator(".compare-side:first-child [role=gridcell]").count()
+    assert page.locator(".compare-delta").count() == 0
+
+
 def test_missing_difference_is_explained_and_swap_exchanges_sides(studio):
     page = loaded(studio.open(PAIR))
     assert page.locator(".compare-delta [role=grid]").count() == 0

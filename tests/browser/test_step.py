@@ -2,6 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from dhyan.insight.decoder_steps import decoder_steps
 from dhyan.studio.schemas import to_json
@@ -115,3 +116,6 @@ def test_unsupported_models_link_to_supported_ones(studio):
     page = studio.open(f"{HERE}&model=bottleneck")
     page.wait_for_selector(".step-card .strip")
     assert "no attention" in page.locator(".step-card").inner_text()
+    page = studio.open(f"{HERE}&model=sutskever")
+    expect(page.locator(".step-card")).to_contain_text("This model has no attention")
+    expect(page.locator(".step-card a").first).to_be_visible()

@@ -155,6 +155,16 @@ def test_bottleneck_model_shows_one_vector(studio):
     assert len(full) == len(trace(page, "bottleneck")["target"]["tokens"])
 
 
+def test_model_without_attention_says_so_and_shows_no_map(studio):
+    page = loaded(studio.open(PATH.replace("bahdanau", "sutskever")))
+    expect(page.locator(".bottleneck")).to_contain_text("This model has no attention")
+    assert page.locator("[role=gridcell]").count() == 0
+    page.locator(".pair-source button").first.click()
+    expect(page.locator(".translate-side")).to_contain_text("no attention")
+    page = studio.open("/heads?text=We+are+friends.&model=sutskever")
+    expect(page.locator(".heads-note")).to_contain_text("no attention")
+
+
 def test_long_sentence_is_drawn_and_too_long_is_refused(studio):
     words = ["a"] * 129
     page = loaded(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau"))

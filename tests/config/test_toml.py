@@ -51,7 +51,8 @@ def test_papers_have_their_sizes():
     assert (luong.encoder.layers, luong.encoder.width, luong.encoder.cell) == (4, 1000, "lstm")
     sutskever, vaswani = load_recipe("sutskever2014"), load_recipe("transformer2017")
     assert sutskever.encoder.reverse_source
-    assert sutskever.decoder.attention.score == "bottleneck"
+    assert (sutskever.decoder.kind, sutskever.decoder.bridge) == ("rnn", "direct")
+    assert load_recipe("cho2014").decoder.attention.score == "bottleneck"
     assert (vaswani.encoder.heads, vaswani.encoder.feed_forward_width, vaswani.encoder.layers) == (
         8,
         2048,

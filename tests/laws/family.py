@@ -156,6 +156,15 @@ DECODERS = {
         f"luong-{name}": config.LuongDecoder(attention=look, embedding_width=16, width=WIDTH)
         for name, look in ATTENTION_SETTINGS.items()
     },
+    "rnn": config.RNNDecoder(embedding_width=16, width=WIDTH),
+    "rnn-deep-gru-tied": config.RNNDecoder(
+        cell="gru", layers=2, embedding_width=WIDTH, width=WIDTH, tie_embeddings=True
+    ),
+    "rnn-plain-one-hot": config.RNNDecoder(cell="rnn", input="one_hot", width=WIDTH),
+    "rnn-copy": config.RNNDecoder(
+        embedding_width=16, width=WIDTH, share_source_embedding=True, copy_mechanism=True
+    ),
+    "rnn-direct": config.RNNDecoder(bridge="direct", layers=2, embedding_width=16, width=WIDTH),
     "bahdanau-deep-lstm-tied": config.BahdanauDecoder(
         cell="lstm",
         layers=2,
@@ -240,11 +249,18 @@ def build(encoder: str, decoder: str) -> Seq2Seq:
     return build_model(recipe, VOCABULARY, VOCABULARY)
 
 
-SPECIAL = {"luong-direct", "transformer-alibi-gelu-shared"}  # they do not fit every encoder
+SPECIAL = {  # they do not fit every encoder
+    "luong-direct",
+    "rnn-direct",
+    "transformer-alibi-gelu-shared",
+}
 MODELS = [
     *[("gru", decoder) for decoder in DECODERS if decoder not in SPECIAL],
     ("deep-backwards-lstm", "luong-direct"),
     ("bi-lstm", "luong-direct"),
+    ("deep-backwards-lstm", "rnn-direct"),
+    *[(encoder, "rnn") for encoder in RNN_ENCODERS if encoder != "gru"],
+    ("transformer", "rnn"),
     *[(encoder, "bahdanau-additive") for encoder in ENCODERS if encoder != "gru"],
     *[(encoder, "luong-bottleneck") for encoder in RNN_ENCODERS if encoder != "gru"],
     ("transformer", "luong-bottleneck"),

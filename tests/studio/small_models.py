@@ -16,7 +16,7 @@ RNN = {
     "decoder.width": 32,
 }  # fmt: skip
 SMALL = {
-    "sutskever2014-small": {**RNN, "encoder.layers": 1, "decoder.layers": 1},
+    "cho2014-small": {**RNN, "decoder.readout_width": 24},
     "bahdanau2015-small": {**RNN, "decoder.readout_width": 24, "decoder.attention.score_width": 20},
     "luong2015-small": {**RNN, "encoder.layers": 1, "decoder.layers": 1},
     "transformer2017-small": {
@@ -24,6 +24,7 @@ SMALL = {
         "decoder.width": 32, "decoder.heads": 2, "decoder.feed_forward_width": 32, "decoder.layers": 2,
         "training.schedule": "cosine",
     },
+    "sutskever2014-small": {**RNN, "encoder.layers": 1, "decoder.layers": 1},
 }  # fmt: skip
 ALL = {
     "data.max_words": 12, "data.source_language": "en", "data.target_language": "hi",
@@ -33,7 +34,7 @@ ALL = {
     "training.warmup_steps": 20, "training.validate_every": 160, "training.save_every": 40,
     "training.keep_checkpoints": 5, "training.valid_sentences": 8, "training.report_every": 5,
 }  # fmt: skip
-NAMES = {"sutskever2014-small": "bottleneck"} | {
+NAMES = {"cho2014-small": "bottleneck"} | {
     name: name.partition("20")[0] for name in list(SMALL)[1:]
 }
 OTHERS = 150  # sentences of the primer, for more words to say
@@ -68,7 +69,7 @@ def write_small(folder):
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory, worker_id):
-    """The folders of the models, in the ladder's order; trained once for all test processes."""
+    """The folders of the models; trained once for all test processes."""
     base = tmp_path_factory.getbasetemp()
     root = (base if worker_id == "master" else base.parent) / "studio-models"
     with FileLock(f"{root}.lock"):

@@ -107,11 +107,17 @@ def test_all_steps_come_in_one_response(client, model, after):
     )
 
 
-def test_without_attention_every_step_gets_the_same_vector(client):
+def test_a_bottleneck_reads_the_same_vector_at_every_step(client):
     steps = client.post("/api/step", json={"text": TEXT, "model": "bottleneck"}).json()
     assert steps["score"] == "bottleneck"
     contexts = numbers(steps["contexts"])
     assert torch.equal(contexts, contexts[:1].expand_as(contexts))
+
+
+def test_a_model_without_attention_has_no_steps(client):
+    response = client.post("/api/step", json={"text": TEXT, "model": "sutskever"})
+    assert response.status_code == 400
+    assert "this model has no attention" in response.json()["error"]["message"]
 
 
 def test_a_transformer_is_refused_with_a_remedy(client):

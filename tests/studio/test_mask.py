@@ -6,7 +6,7 @@ import pytest
 import torch
 
 SENTENCE = {"text": "The bank of the river is far.", "model": "transformer", "beam": 1}
-MODELS = ("bottleneck", "bahdanau", "luong", "transformer")
+MODELS = ("bottleneck", "bahdanau", "luong", "transformer", "sutskever")
 
 
 def post(client, path="/api/leak", **fields):

@@ -18,7 +18,7 @@ def events(text):
         yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
 
-@pytest.mark.parametrize("model", ["bottleneck", "bahdanau", "luong", "transformer"])
+@pytest.mark.parametrize("model", ["bottleneck", "bahdanau", "luong", "transformer", "sutskever"])
 def test_tokens_come_one_by_one_and_then_the_trace(client, model):
     response = client.post("/api/translate/stream", json={**REQUEST, "model": model})
     *partial, (last, trace) = events(response.text)
@@ -69,7 +69,12 @@ def test_a_repeated_request_is_answered_from_the_cache(client, monkeypatch):
 
 def test_models_are_listed_without_loading_them(client):
     cards = client.get("/api/models").json()
-    assert [card["name"] for card in cards] == ["bottleneck", "bahdanau", "luong", "transformer"]
-    assert [card["score"] for card in cards] == ["bottleneck", "additive", "general", "heads"]
+    assert {card["name"]: card["score"] for card in cards} == {
+        "bottleneck": "bottleneck",
+        "bahdanau": "additive",
+        "luong": "general",
+        "transformer": "heads",
+        "sutskever": "none",
+    }
     assert {card["target_language"] for card in cards} == {"hi"}
     assert client.get("/api/models/pending").json() == []

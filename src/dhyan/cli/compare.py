@@ -64,7 +64,7 @@ def compare(
     ] = None,
     ladder: Annotated[
         bool,
-        typer.Option("--ladder", help="Ladder: 12 models, from no attention to a Transformer."),
+        typer.Option("--ladder", help="Ladder: 13 models, from no attention to a Transformer."),
     ] = False,
     rungs: Annotated[
         str, typer.Option(help="Rungs of the ladder to train, as a,b.", show_default="all")

@@ -24,7 +24,7 @@ from dhyan.cli.options import (
     split_columns,
 )
 from dhyan.cli.progress import interruptible, throttled
-from dhyan.errors import UserError
+from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.pretrained import suggest_name
 
 if TYPE_CHECKING:
@@ -402,6 +402,8 @@ def _facts(result: "SystemResult") -> dict[str, Any]:
     for key, statistics in (("alignment", system.alignment), ("attention", system.attention)):
         if statistics:
             facts[key] = asdict(statistics)
+    if system.lacks_attention:
+        facts["lacks_attention"] = True
     return facts
 
 
@@ -472,6 +474,8 @@ def _remarks(system: "SystemOutput") -> list[str]:
     if attention := system.attention:
         share = f"{attention.entropy_bits:.2f} bits ({attention.relative_entropy:.0%} of the most)"
         lines.append(f"attention entropy {share}, coverage {attention.coverage:.3f}")
+    if system.lacks_attention:
+        lines.append(NO_ATTENTION)
     if system.cut_off:
         lines.append(f"{system.cut_off:,} translations were cut off at the length limit")
     if system.empty:

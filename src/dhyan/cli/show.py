@@ -9,7 +9,7 @@ import typer
 
 from dhyan.cli.messages import warn
 from dhyan.cli.options import Beam, Device, Model, Threads, load_model
-from dhyan.errors import UserError
+from dhyan.errors import NO_ATTENTION, UserError
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap
@@ -79,15 +79,23 @@ def show(
 
         trace = trace_translation(translator, sentence, translation, model=str(model))
         output.write_text(trace.to_json() + "\n", encoding="utf-8")
-        warn(f"wrote {output}: the weights of {', '.join(item.name for item in maps)}")
+        names = ", ".join(item.name for item in maps)
+        warn(f"wrote {output}: {f'the weights of {names}' if maps else NO_ATTENTION}")
         return
-    if output:
-        files = draw_files(chosen, output)
-        warn(f"drew {', '.join(files)}: {', '.join(item.name for item in chosen)}")
-    else:
-        draw_in_terminal(chosen)
+    _draw(chosen, output)
     if others := len(maps) - len(chosen):
         warn(f"{others} more maps: --attention all, or part of a name such as {maps[0].name}")
+
+
+def _draw(maps: Sequence["AttentionMap"], output: Path | None) -> None:
+    """Draw the maps into a file or in the terminal, or say that there are none."""
+    if not maps:
+        warn(f"{NO_ATTENTION}; there is no map to draw")
+    elif output:
+        files = draw_files(maps, output)
+        warn(f"drew {', '.join(files)}: {', '.join(item.name for item in maps)}")
+    else:
+        draw_in_terminal(maps)
 
 
 def choose_maps(maps: Sequence["AttentionMap"], name: str) -> list["AttentionMap"]:
@@ -97,6 +105,8 @@ def choose_maps(maps: Sequence["AttentionMap"], name: str) -> list["AttentionMap
     if not name:
         return cross_maps(maps)[-1:]
     chosen = [item for item in maps if name == "all" or name in item.name]
+    if not maps:
+        raise UserError(f"--attention {name}: {NO_ATTENTION}")
     if not chosen:
         names = ", ".join(item.name for item in maps)
         raise UserError(f"--attention {name}: no attention has this name; this model has {names}")

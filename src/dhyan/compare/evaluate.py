@@ -11,12 +11,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dhyan.atomic_folder import to_json_bytes
+from dhyan.attention_maps import attends_to_source
 from dhyan.batch import Batch
 from dhyan.checkpoint import find_checkpoint, replace_file
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
 from dhyan.compare.train import last_step, training_seconds
-from dhyan.config import Recipe, TransformerDecoder
+from dhyan.config import Recipe
 from dhyan.data.batches import sorted_batches
 from dhyan.data.encode import encode_validation
 from dhyan.decoding.forced_decoding import evaluation_mode
@@ -114,19 +115,18 @@ def _positions(translator: Translator, entry: Entry, test_set: EvaluationSet) ->
 def attention_quality(
     translator: Translator, recipe: Recipe, tests: EvaluationSets
 ) -> dict[str, Any]:
-    """Alignment error rates of a model with attention, and maps of a few sentences."""
+    """Alignment error rates of a model with attention, and maps of a few sentences.
+
+    A bottleneck has maps, of weights that never change, and no alignment; a plain
+    encoder-decoder has neither.
+    """
     alignment, where = None, ""
-    if attends(recipe) and tests.selection.examples:
+    if recipe.decoder.attends and tests.selection.examples:
         alignment = _alignment(translator, tests)
         where = alignment["where"]
-    maps = [_map(translator, example, where) for example in examples_to_draw(tests)]
-    return {"alignment": alignment, "maps": maps}
-
-
-def attends(recipe: Recipe) -> bool:
-    """Whether a model has attention to the source; a bottleneck has none."""
-    decoder = recipe.decoder
-    return isinstance(decoder, TransformerDecoder) or decoder.attention.score != "bottleneck"
+    drawn = examples_to_draw(tests) if attends_to_source(translator.model) else []
+    maps = [_map(translator, example, where) for example in drawn]
+    return {"attends": recipe.decoder.attends, "alignment": alignment, "maps": maps}
 
 
 def examples_to_draw(tests: EvaluationSets) -> list[EvaluationExample]:

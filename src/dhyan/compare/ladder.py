@@ -61,7 +61,7 @@ LADDER = (
     Rung(
         "bottleneck-forward",
         "sutskever2014-small",
-        "no attention: two LSTM layers encode the sentence into one state",
+        "no attention: the last state of two LSTM layers starts the decoder, which reads nothing else",
         {"encoder.reverse_source": False},
     ),
     Rung(
@@ -74,6 +74,11 @@ LADDER = (
         "sutskever2014-small",
         "the same, reversed, with four layers in encoder and decoder",
         {"encoder.layers": 4, "decoder.layers": 4},
+    ),
+    Rung(
+        "cho",
+        "cho2014-small",
+        "no attention: the decoder reads the last encoder state again at every step (Cho et al., 2014)",
     ),
     Rung(
         "bahdanau",

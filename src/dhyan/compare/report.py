@@ -10,7 +10,6 @@ import torch
 from dhyan.atomic_folder import to_json_bytes
 from dhyan.attention_maps import AttentionMap
 from dhyan.checkpoint import replace_file
-from dhyan.compare.evaluate import attends
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.report_page import length_label, report_markdown
 from dhyan.compare.scores import Results, best_model, score_models
@@ -59,6 +58,7 @@ def write_report(
                 },
                 **{key: value for key, value in speeds[name].items() if key != "environment"},
                 "tests": scored[name],
+                "has_maps": bool(result["maps"]),
             }
             for name, result in results.items()
         },
@@ -120,8 +120,8 @@ def _draw_figures(
         "bleu-by-length": _by_length(plan, facts),
         "accuracy-by-position": _by_position(plan, facts),
     }
-    maps = [results[entry.name]["maps"] for entry in plan.entries]
-    names = [entry.name for entry in plan.entries]
+    names = [entry.name for entry in plan.entries if results[entry.name]["maps"]]
+    maps = [results[name]["maps"] for name in names]
     for number, example_maps in enumerate(zip(*maps, strict=True), start=1):
         figures[f"attention-{number}"] = heatmap(*map(_map, example_maps), captions=names)
     for name, figure in figures.items():
@@ -132,7 +132,7 @@ def _draw_figures(
 
 def line_style(entry: Entry) -> Style:
     """Dashed without attention, solid for RNNs with attention, dotted for Transformers."""
-    if not attends(entry.recipe):
+    if not entry.recipe.decoder.attends:
         return "dashed"
     return "dotted" if isinstance(entry.recipe.decoder, TransformerDecoder) else "solid"
 

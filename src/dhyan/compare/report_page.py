@@ -28,7 +28,7 @@ def report_markdown(facts: Facts, figures: Sequence[str]) -> str:
         "## Token accuracy by position in the target",
         *_positions(facts),
         *_figures(figures, "accuracy-by-position", "Token accuracy by position"),
-        *_attention_maps(figures),
+        *_attention_maps(facts, figures),
         "## How it was measured",
         *_measured(facts),
     ]
@@ -41,11 +41,14 @@ def _figures(figures: Sequence[str], name: str, about: str) -> Iterator[str]:
             yield f"![{about}]({figure})"
 
 
-def _attention_maps(figures: Sequence[str]) -> Iterator[str]:
+def _attention_maps(facts: Facts, figures: Sequence[str]) -> Iterator[str]:
     maps = list(_figures(figures, "attention-", "Attention"))
+    without = [name for name, model in facts["models"].items() if not model["has_maps"]]
     if maps:
         yield "## Attention maps"
         yield "The same sentence pairs under teacher forcing; a row for each target word."
+        if without:
+            yield f"Without attention, and so without maps: {', '.join(without)}."
         yield from maps
 
 

@@ -5,10 +5,12 @@ from dhyan.config.decoding import DecodingOptions as DecodingOptions
 from dhyan.config.recipe import Recipe as Recipe
 from dhyan.config.recipe import RecipeError as RecipeError
 from dhyan.config.sections import Attention as Attention
+from dhyan.config.sections import AttentiveDecoder as AttentiveDecoder
 from dhyan.config.sections import BahdanauDecoder as BahdanauDecoder
 from dhyan.config.sections import Data as Data
 from dhyan.config.sections import LuongDecoder as LuongDecoder
 from dhyan.config.sections import MixedCorpus as MixedCorpus
+from dhyan.config.sections import RNNDecoder as RNNDecoder
 from dhyan.config.sections import RNNEncoder as RNNEncoder
 from dhyan.config.sections import Text as Text
 from dhyan.config.sections import Training as Training

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from dhyan.config.decoding import DecodingOptions
 from dhyan.config.sections import (
     Attention,
+    AttentiveDecoder,
     BahdanauDecoder,
     Data,
     Decoder,
     Encoder,
     LuongDecoder,
+    RNNDecoder,
     RNNEncoder,
     Text,
     Training,
@@ -54,7 +56,7 @@ class Recipe:
     data: Data = field(default_factory=Data)
     text: Text = field(default_factory=Text)
     encoder: RNNEncoder | TransformerEncoder
-    decoder: BahdanauDecoder | LuongDecoder | TransformerDecoder
+    decoder: RNNDecoder | BahdanauDecoder | LuongDecoder | TransformerDecoder
     training: Training = field(default_factory=Training)
     decoding: DecodingOptions = field(default_factory=DecodingOptions)
 
@@ -85,9 +87,9 @@ def contradictions(recipe: Recipe) -> Iterator[Problem]:
         yield from _in_transformer_encoder(recipe.encoder)
     if isinstance(recipe.decoder, TransformerDecoder):
         yield from _in_heads("decoder", recipe.decoder)
-    else:
-        if isinstance(recipe.decoder, BahdanauDecoder):
-            yield from _in_bahdanau_decoder(recipe.decoder)
+    if isinstance(recipe.decoder, BahdanauDecoder):
+        yield from _in_bahdanau_decoder(recipe.decoder)
+    if isinstance(recipe.decoder, AttentiveDecoder):
         yield from _in_attention(recipe.decoder.attention)
     yield from _in_decoder_embedding(recipe.decoder)
     yield from _in_training(recipe.training)
@@ -263,7 +265,7 @@ def _between_sections(recipe: Recipe) -> Iterator[Problem]:
             )
     if decoder.share_source_embedding:
         yield from _in_shared_embedding(encoder, decoder)
-    if not isinstance(decoder, TransformerDecoder):
+    if isinstance(decoder, AttentiveDecoder):
         yield from _in_dot_score(encoder, decoder.attention, decoder.width)
     if "one_hot" in (encoder.input, decoder.input) and training.init_vocabulary != "keep":
         yield (

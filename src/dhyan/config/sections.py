@@ -126,7 +126,7 @@ class Attention:
     score: str = setting(
         "additive",
         "Attention score: additive, concat, dot, scaled_dot, general, location, coverage, a registered "
-        "one, or bottleneck for no attention.",
+        "one, or bottleneck for the encoder's last state at every step (Cho et al., 2014).",
     )
     heads: int = setting(1, "Number of attention heads.", low=1)
     kv_heads: int = setting(
@@ -211,6 +211,11 @@ class BahdanauDecoder:
     )
     readout_width: int = setting(256, "Readout width: the maxout layer before the output.", low=1)
 
+    @property
+    def attends(self) -> bool:
+        """Whether any weight depends on the words: a bottleneck's do not."""
+        return self.attention.score != "bottleneck" or self.copy_mechanism
+
 
 @dataclass(frozen=True, kw_only=True)
 class LuongDecoder:
@@ -231,6 +236,39 @@ class LuongDecoder:
     share_source_embedding: bool = redeclare(BahdanauDecoder, "share_source_embedding")
     copy_mechanism: bool = redeclare(BahdanauDecoder, "copy_mechanism")
     input_feeding: bool = setting(True, "Input feeding: the last attention output is an input.")
+
+    @property
+    def attends(self) -> bool:
+        """Whether any weight depends on the words: a bottleneck's do not."""
+        return self.attention.score != "bottleneck" or self.copy_mechanism
+
+
+AttentiveDecoder = BahdanauDecoder | LuongDecoder
+"""The recurrent decoders with attention to the source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RNNDecoder:
+    """A recurrent decoder without attention, started by the encoder (Sutskever et al., 2014)."""
+
+    kind: Literal["rnn"] = setting("rnn", "Decoder type.")
+    cell: Cell = redeclare(RNNEncoder, "cell", default="lstm")
+    input: Input = redeclare(RNNEncoder, "input")
+    pretrained_embedding: str = redeclare(RNNEncoder, "pretrained_embedding")
+    freeze_embedding: bool = redeclare(RNNEncoder, "freeze_embedding")
+    embedding_width: int = redeclare(RNNEncoder, "embedding_width")
+    width: int = redeclare(RNNEncoder, "width")
+    layers: int = redeclare(RNNEncoder, "layers")
+    dropout: float = redeclare(RNNEncoder, "dropout")
+    bridge: Literal["learned", "direct"] = redeclare(BahdanauDecoder, "bridge")
+    tie_embeddings: bool = redeclare(BahdanauDecoder, "tie_embeddings")
+    share_source_embedding: bool = redeclare(BahdanauDecoder, "share_source_embedding")
+    copy_mechanism: bool = redeclare(BahdanauDecoder, "copy_mechanism")
+
+    @property
+    def attends(self) -> bool:
+        """Whether any attention to the source is computed."""
+        return self.copy_mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,6 +340,7 @@ class TransformerDecoder:
     tie_embeddings: bool = redeclare(BahdanauDecoder, "tie_embeddings", default=True)
     share_source_embedding: bool = redeclare(BahdanauDecoder, "share_source_embedding")
     copy_mechanism: bool = redeclare(BahdanauDecoder, "copy_mechanism")
+    attends: ClassVar[bool] = True
 
     @property
     def embedding_width(self) -> int:
@@ -310,7 +349,7 @@ class TransformerDecoder:
 
 
 Encoder = RNNEncoder | TransformerEncoder
-Decoder = BahdanauDecoder | LuongDecoder | TransformerDecoder
+Decoder = RNNDecoder | AttentiveDecoder | TransformerDecoder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from dhyan.attention_maps import AttentionWeights, watch
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.errors import UserError
+from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS
 
@@ -32,6 +32,8 @@ class ForcedDecoding:
         Only attentions whose name contains `where` count. Of an ensemble, the mean of its models.
         """
         cross = [attention for attention in self.attention if attention.role == "cross"]
+        if not cross:
+            raise UserError(NO_ATTENTION)
         chosen = [attention for attention in cross if where in attention.name]
         if not chosen:
             names = ", ".join(attention.name for attention in cross)

@@ -22,10 +22,10 @@ from dhyan.attention.bottleneck import UniformScore
 from dhyan.batch import Batch, Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
-from dhyan.errors import UserError
+from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.insight.explain import target_ids
 from dhyan.kernels.backend import reference_kernels
-from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
+from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNDecoder
 
 LARGEST_TANH = 2_000_000  # numbers; the tanh layer of longer sentences is left out
 
@@ -110,6 +110,8 @@ def recurrent_decoder(
 ) -> tuple[BahdanauDecoder | LuongDecoder, SingleHeadAttention, str]:
     """A model's recurrent decoder, its attention, and the name of its score in recipes."""
     decoder = translator.model.decoder
+    if isinstance(decoder, RNNDecoder):
+        raise UserError(NO_ATTENTION)
     if not isinstance(decoder, BahdanauDecoder | LuongDecoder):
         raise UserError(
             f"its decoder is a {type(decoder).__name__}, not a recurrent one: "

@@ -27,7 +27,7 @@ def explain(
     The weights are read off a second, parallel pass over the finished translation, so they are
     exact after any search. Tokens are merged to words unless `words` is False: columns are summed
     over the tokens of a word, rows are averaged. For other decoding options, translate first and
-    call `explain_translation`.
+    call `explain_translation`. A model without attention has no maps: the list is empty.
 
     >>> maps = dhyan.explain(dhyan.load(run_folder), "seven nine")
     >>> maps[0].role, maps[0].source

@@ -53,7 +53,8 @@ def heatmap(*maps: AttentionMap, title: str = "", captions: Sequence[str] = ()) 
     """
     if not maps or not all(attention.weights.numel() for attention in maps):
         raise UserError(
-            "there is no attention to draw: give a map of at least one word by one word"
+            "there is no attention to draw: give a map of at least one word by one word (a model "
+            "without attention has none)"
         )
     source, target = maps[0].source, maps[0].target
     if any((attention.source, attention.target) != (source, target) for attention in maps):

@@ -12,8 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dhyan.attention_maps import attends_to_source
 from dhyan.decoding.forced_decoding import ForcedDecoding, force_decode
 from dhyan.decoding.translator import Translation, Translator
+from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask_like, restore
@@ -36,10 +38,13 @@ class TargetWord:
 
 @dataclass(frozen=True)
 class WordAttention:
-    """The words of a translation and their weights; the last column is the source's EOS."""
+    """The words of a translation and their weights; the last column is the source's EOS.
+
+    There are no weights if the model has no attention to the source.
+    """
 
     words: tuple[TargetWord, ...]
-    weights: Float[Tensor, "T S"]
+    weights: Float[Tensor, "T S"] | None
 
     @property
     def alignment(self) -> Pairs:
@@ -47,11 +52,17 @@ class WordAttention:
 
         A word with weight on the source's EOS only is not aligned.
         """
-        words = self.weights[:, :-1]
+        words = self.known_weights()[:, :-1]
         if not words.numel():
             return []
         weights, sources = (column.tolist() for column in words.max(dim=1))
         return [(source, target) for target, source in enumerate(sources) if weights[target] > 0]
+
+    def known_weights(self) -> Float[Tensor, "T S"]:
+        """The weights; an error that says why if there are none."""
+        if self.weights is None:
+            raise UserError(f"{NO_ATTENTION}; no word can be aligned")
+        return self.weights
 
 
 def word_attention(
@@ -81,7 +92,7 @@ def pair_weights(
 
     The last column is the source's EOS; a row sums to 1, unless the attention's own weights do not.
     """
-    return _read_pair(translator, source, target, attention).weights
+    return _read_pair(translator, source, target, attention).known_weights()
 
 
 def align_pair(translator: Translator, source: str, target: str, *, attention: str = "") -> Pairs:
@@ -166,9 +177,9 @@ def _read(
     if not target.words or not source.ids:
         return WordAttention((), torch.zeros(0, 1))
     decoded = _force(translator, [(source, target)], finished=finished)
-    return _merge(
-        decoded.source_attention(attention)[0].cpu(), decoded.logprobs[0].cpu(), source, target
-    )
+    attends = attends_to_source(translator.ensemble)
+    weights = decoded.source_attention(attention)[0].cpu() if attends else None
+    return _merge(weights, decoded.logprobs[0].cpu(), source, target)
 
 
 def _force(
@@ -181,7 +192,7 @@ def _force(
 
 
 def _merge(
-    weights: Float[Tensor, "T S"],
+    weights: Float[Tensor, "T S"] | None,
     logprobs: Float[Tensor, " T"],
     source: _Side,
     target: _Side,
@@ -190,13 +201,15 @@ def _merge(
 ) -> WordAttention:
     """The weights and log-probabilities of one pair, perhaps padded, merged to words."""
     count, first = len(target.owners), int(step == "reads")
+    means = _mean_by_word(logprobs[:count, None], target.owners, len(target.words))
+    confidences = means.exp().squeeze(1).tolist()
+    words = tuple(TargetWord(*pair) for pair in zip(target.words, confidences, strict=True))
+    if weights is None:
+        return WordAttention(words, None)
     columns = torch.tensor([*source.owners, source.owners[-1] + 1])
     tokens = weights[first : first + count, : len(columns)]
     by_word = tokens.new_zeros(count, source.owners[-1] + 2).index_add(1, columns, tokens)
-    means = _mean_by_word(logprobs[:count, None], target.owners, len(target.words))
-    confidences = means.exp().squeeze(1).tolist()
-    words = (TargetWord(*pair) for pair in zip(target.words, confidences, strict=True))
-    return WordAttention(tuple(words), _mean_by_word(by_word, target.owners, len(target.words)))
+    return WordAttention(words, _mean_by_word(by_word, target.owners, len(target.words)))
 
 
 def _mean_by_word(

@@ -1,6 +1,6 @@
 """Tiny models that lessons train or take apart: an LSTM encoder-decoder and a Transformer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -10,7 +10,6 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from dhyan import config
-from dhyan.attention import bottleneck
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.kernels.ops import rnn_state
@@ -19,7 +18,7 @@ from dhyan.models.build import build_model
 from dhyan.models.embedding import OneHot
 from dhyan.models.interface import Encoder, State
 from dhyan.models.recurrent_layers import CELLS, Cell, DirectBridge
-from dhyan.models.rnn import LuongDecoder, LuongState, RNNEncoder
+from dhyan.models.rnn import RNNDecoder, RNNEncoder, RNNState
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD
 from dhyan.training.loss import cross_entropy
@@ -58,12 +57,17 @@ OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "sgd": torch.optim.SGD,
 }
 
+OPTIMIZER_NAMES = {"adam": "Adam", "sgd": "SGD"}
+
 Pairs = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words in order of first occurrence; the first has id 1, since 0 is padding."""
+    """Words in order of first occurrence.
+
+    A word's position counts from 0; its id in a model is one more, since 0 is padding.
+    """
 
     words: tuple[str, ...]
 
@@ -73,9 +77,13 @@ class Vocabulary:
         every = (word for sentence in sentences for word in parse_words(sentence))
         return cls(tuple(dict.fromkeys((*first, *every))))
 
+    def positions(self, words: Iterable[str]) -> list[int]:
+        """The position of each word: where its one-hot vector has its 1."""
+        return [self._position(word) for word in words]
+
     def ids(self, words: Iterable[str]) -> list[int]:
-        """The id of each word."""
-        return [self._id(word) for word in words]
+        """The id of each word in a model."""
+        return [position + 1 for position in self.positions(words)]
 
     def words_of(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The words of these ids."""
@@ -83,16 +91,15 @@ class Vocabulary:
 
     def one_hot(self, words: Sequence[str]) -> Float64[Tensor, "T V"]:
         """One-hot vectors, a row for each word."""
-        indices = torch.tensor(self.ids(words)) - 1
-        return torch.eye(len(self.words), dtype=torch.float64)[indices]
+        return torch.eye(len(self.words), dtype=torch.float64)[torch.tensor(self.positions(words))]
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def _id(self, word: str) -> int:
+    def _position(self, word: str) -> int:
         if word not in self.words:
             raise UserError(f"the corpus has no word {word!r}; it has {', '.join(self.words)}")
-        return self.words.index(word) + 1
+        return self.words.index(word)
 
 
 def read_pairs(pairs: Pairs) -> tuple[tuple[str, str], ...]:
@@ -121,6 +128,13 @@ def parse_cell(name: str) -> Cell:
     return cast(Cell, name)
 
 
+def parse_optimizer(name: str) -> Callable[..., torch.optim.Optimizer]:
+    """One of the optimizers."""
+    if name not in OPTIMIZERS:
+        raise UserError(f"optimizer is {name!r}: give one of {', '.join(OPTIMIZERS)}")
+    return OPTIMIZERS[name]
+
+
 def make_batch(pairs: Pairs, source: Vocabulary, target: Vocabulary) -> Batch:
     """All pairs as one padded batch, the targets between <start> and <end>."""
     sources = [source.ids(parse_words(sentence)) for sentence, _ in pairs]
@@ -133,21 +147,15 @@ def tiny_encoder_decoder(
 ) -> Seq2Seq:
     """Encoder-decoder without attention over one-hot words: the last state starts the decoder.
 
+    That is the wiring of Sutskever et al. (2014): the decoder reads nothing else of the source.
     Padding is never produced: its logit is −∞, so the softmax is over the words alone.
     """
     cell_type = parse_cell(cell)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = RNNEncoder(OneHot(len(source) + 1), width=width, cell=cell_type)
-        decoder = LuongDecoder(
-            OneHot(len(target) + 1),
-            bottleneck(),
-            DirectBridge(encoder.summary_shape, encoder.summary_shape),
-            width=width,
-            context_width=width,
-            cell=cell_type,
-            input_feeding=False,
-        )
+        bridge = DirectBridge(encoder.summary_shape, encoder.summary_shape)
+        decoder = RNNDecoder(OneHot(len(target) + 1), bridge, width=width, cell=cell_type)
     with torch.no_grad():
         decoder.output.bias[PAD] = -torch.inf
     return Seq2Seq(encoder, decoder).double()
@@ -166,10 +174,8 @@ def train_updates(
 
     Forward, loss, backward, update, with teacher forcing.
     """
-    if optimizer not in OPTIMIZERS:
-        raise UserError(f"optimizer is {optimizer!r}: give one of {', '.join(OPTIMIZERS)}")
     rate = parse_learning_rate(learning_rate)
-    updates = OPTIMIZERS[optimizer](model.parameters(), lr=rate)  # type: ignore[call-arg]
+    updates = parse_optimizer(optimizer)(model.parameters(), lr=rate)
     losses: list[float] = []
     for step in range(steps + 1):
         mean = cross_entropy(model(batch), batch.labels, smoothing=0.0) / batch.labels.count
@@ -222,7 +228,7 @@ def decode(model: Seq2Seq, source: Sequence[int], *, limit: int) -> DecodedSteps
 
 def _hidden(state: State) -> Float64[Tensor, "P D"]:
     """The recurrent state of a single row and layer."""
-    assert isinstance(state, LuongState)
+    assert isinstance(state, RNNState)
     return state.hidden[0, :, 0]
 
 

@@ -19,7 +19,7 @@ from dhyan.models.feed_forward import FeedForward
 from dhyan.models.interface import Decoder, Encoder
 from dhyan.models.positions import LearnedPositions, NoPositions, Positions, Sinusoids
 from dhyan.models.recurrent_layers import STATE_PARTS, DirectBridge, LearnedBridge
-from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNEncoder
+from dhyan.models.rnn import BahdanauDecoder, Bridge, LuongDecoder, RNNDecoder, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.transformer import (
     DecoderLayer,
@@ -31,7 +31,7 @@ from dhyan.models.transformer import (
 from dhyan.special_tokens import PAD
 
 AnyEncoder = config.RNNEncoder | config.TransformerEncoder
-RecurrentDecoder = config.BahdanauDecoder | config.LuongDecoder
+RecurrentDecoder = config.RNNDecoder | config.BahdanauDecoder | config.LuongDecoder
 AnyDecoder = RecurrentDecoder | config.TransformerDecoder
 
 
@@ -120,13 +120,21 @@ def build_transformer_decoder(
 
 def build_recurrent_decoder(
     settings: RecurrentDecoder, encoder: Encoder, token_embedding: TokenEmbedding, max_length: int
-) -> BahdanauDecoder | LuongDecoder:
-    """A recurrent decoder, with its attention and its bridge."""
+) -> RNNDecoder | BahdanauDecoder | LuongDecoder:
+    """A recurrent decoder, with its bridge and the attention it may have."""
+    if isinstance(settings, config.RNNDecoder):
+        return RNNDecoder(
+            token_embedding,
+            build_bridge(settings, encoder),
+            width=settings.width,
+            layers=settings.layers,
+            cell=settings.cell,
+            dropout=settings.dropout,
+            tied=settings.tie_embeddings,
+        )
     attention = build_attention(settings.attention, settings.width, encoder, max_length)
     context = context_width(attention, settings.width, encoder.width)
-    state = (STATE_PARTS[settings.cell], settings.layers, settings.width)
-    bridge_class = LearnedBridge if settings.bridge == "learned" else DirectBridge
-    bridge: LearnedBridge | DirectBridge = bridge_class(encoder.summary_shape, state)
+    bridge = build_bridge(settings, encoder)
     match settings:
         case config.BahdanauDecoder():
             return BahdanauDecoder(
@@ -154,6 +162,13 @@ def build_recurrent_decoder(
                 dropout=settings.dropout,
                 tied=settings.tie_embeddings,
             )
+
+
+def build_bridge(settings: RecurrentDecoder, encoder: Encoder) -> Bridge:
+    """The bridge from the encoder's last state to a recurrent decoder's first."""
+    state = (STATE_PARTS[settings.cell], settings.layers, settings.width)
+    bridge_class = LearnedBridge if settings.bridge == "learned" else DirectBridge
+    return bridge_class(encoder.summary_shape, state)
 
 
 def build_token_embedding(settings: AnyEncoder | AnyDecoder, vocabulary: int) -> TokenEmbedding:

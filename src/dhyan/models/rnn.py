@@ -1,4 +1,4 @@
-"""The recurrent encoder-decoder of Bahdanau et al. (2015) and of Luong et al. (2015)."""
+"""Recurrent encoder-decoders: Sutskever et al. (2014), Bahdanau et al. (2015), Luong et al. (2015)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,6 +71,69 @@ class RNNEncoder(nn.Module):
     def attentions(self) -> list[AttentionLayer]:
         """None: the encoder is recurrent."""
         return []
+
+
+@dataclass(frozen=True)
+class RNNState:
+    """The recurrent state s_i of every layer: all that the decoder knows of the source."""
+
+    hidden: Float[Tensor, "B P L D"]
+
+    def select(self, rows: Int[Tensor, " R"]) -> "RNNState":
+        """The state of other rows: repeat, drop or reorder hypotheses."""
+        return RNNState(self.hidden[rows])
+
+
+class RNNDecoder(nn.Module):
+    """Recurrent steps without attention (Sutskever, Vinyals and Le, 2014).
+
+    s_0 comes from the encoder's last state; s_i = f(s_{i-1}, y_{i-1}); the logits are computed from
+    s_i. Nothing else of the source is read, so all tokens run in one call.
+    """
+
+    def __init__(
+        self,
+        token_embedding: TokenEmbedding,
+        bridge: Bridge,
+        *,
+        width: int,
+        layers: int = 1,
+        cell: Cell = "lstm",
+        dropout: float = 0.0,
+        tied: bool = False,
+    ) -> None:
+        super().__init__()
+        self.max_length = None
+        self.bridge = bridge
+        self.width = width
+        self.token_embedding = token_embedding
+        inputs = token_embedding.embedding_dim
+        self.recurrence = Recurrence(cell, inputs, width, layers, dropout=dropout)
+        self.dropout = nn.Dropout(dropout)
+        self.output = output_layer(width, token_embedding, tied=tied)
+
+    def attentions(self) -> list[AttentionLayer]:
+        """None: the source is in the first state alone."""
+        return []
+
+    def start(self, encoded: Encoded) -> RNNState:
+        """The first state comes from the summary of the sentence."""
+        return RNNState(self.bridge(encoded.summary))
+
+    def forward(
+        self, token_ids: Int[Tensor, "B T"], state: RNNState
+    ) -> tuple[Float[Tensor, "B T V"], RNNState]:
+        """The logits of the token after each of these."""
+        hidden, state = self.hidden(token_ids, state)
+        return self.output(hidden), state
+
+    def hidden(
+        self, token_ids: Int[Tensor, "B T"], state: RNNState
+    ) -> tuple[Float[Tensor, "B T D"], RNNState]:
+        """The top layer's outputs, all at once."""
+        embedded = self.dropout(self.token_embedding(token_ids))
+        output, hidden = self.recurrence(embedded, state.hidden)
+        return self.dropout(output), RNNState(hidden)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from math import fsum
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from dhyan.attention_maps import attends_to_source
 from dhyan.data.filters import split_words
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
@@ -89,7 +90,10 @@ class ReferenceSet:
 
 @dataclass(frozen=True)
 class SystemOutput:
-    """The translations of a system, and for a model its beam size and attention statistics."""
+    """The translations of a system, and for a model its beam size and attention statistics.
+
+    `lacks_attention` says that the model has none, though its alignment or statistics were wanted.
+    """
 
     name: str
     texts: list[str]
@@ -100,6 +104,7 @@ class SystemOutput:
     source_words: int = 0
     alignment: AlignmentScore | None = None
     attention: AttentionStatistics | None = None
+    lacks_attention: bool = False
 
     @property
     def empty(self) -> int:
@@ -237,6 +242,7 @@ def translate_test_set(
     _check_references(translator, name, reference_set)
     translations = _translate(translator, reference_set, beam, on_progress)
     texts = [translation.text for translation in translations]
+    attends, gold = attends_to_source(translator.ensemble), bool(reference_set.gold)
     return SystemOutput(
         name,
         texts,
@@ -245,10 +251,11 @@ def translate_test_set(
         cut_off=sum(not translation.finished for translation in translations),
         unknown_words=sum(len(translation.unknown_words) for translation in translations),
         source_words=sum(len(source.split()) for source in reference_set.sources),
-        alignment=_alignment_score(translator, reference_set) if reference_set.gold else None,
+        alignment=_alignment_score(translator, reference_set) if gold and attends else None,
         attention=_attention_statistics(translator, reference_set.sources, texts)
-        if attention
+        if attention and attends
         else None,
+        lacks_attention=(gold or attention) and not attends,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dhyan.errors import UnsupportedOption, UserError
+from dhyan.errors import NO_ATTENTION, UnsupportedOption, UserError
 from dhyan.serving.worker_protocol import (
     Answer,
     JobOptions,
@@ -93,6 +93,7 @@ class TranslationWorker:
     ) -> None:
         """Answer each text; an error in one is the answer to that one."""
         try:
+            self._check_alignment(options)
             glossary = self._glossary(options)
         except UserError as error:
             for text in texts:
@@ -112,6 +113,13 @@ class TranslationWorker:
                 sentences += self._sentence_jobs(job, glossary)
         for group in self._groups(sentences, options):
             self._search(group, options, channel)
+
+    def _check_alignment(self, options: JobOptions) -> None:
+        """Raise an error for alignments of a model that has no attention."""
+        from dhyan.attention_maps import attends_to_source
+
+        if options.align and not attends_to_source(self.translator.ensemble):
+            raise UnsupportedOption(f"{NO_ATTENTION}; leave out {{align}}")
 
     def _glossary(self, options: JobOptions) -> "Glossary | None":
         """The glossary of a request, checked as a file of terms is."""

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from dhyan.checkpoint import find_checkpoint
-from dhyan.config import TransformerDecoder, load_recipe
-
-NO_ATTENTION = "bottleneck"
+from dhyan.config import AttentiveDecoder, TransformerDecoder, load_recipe
 
 
 @dataclass(frozen=True)
 class ModelCard:
     """Name, description, encoder and decoder kinds, and the score function of the attention.
+
+    A Transformer's score is "heads", that of a decoder without attention "none".
 
     Of a saved trace, `saved` is its sentence, the only one with an answer, and `views` are the
     views of the page that it can fill.
@@ -37,7 +37,10 @@ def model_card(name: str, folder: Path) -> ModelCard:
     """The card of a run folder."""
     recipe = load_recipe(str(find_checkpoint(folder) / "recipe.toml"))
     decoder = recipe.decoder
-    score = "heads" if isinstance(decoder, TransformerDecoder) else decoder.attention.score
+    if isinstance(decoder, AttentiveDecoder):
+        score = decoder.attention.score
+    else:
+        score = "heads" if isinstance(decoder, TransformerDecoder) else "none"
     languages = recipe.data.source_language or "en", recipe.data.target_language or "hi"
     return ModelCard(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages)
 
@@ -45,7 +48,7 @@ def model_card(name: str, folder: Path) -> ModelCard:
 def trace_card(name: str, trace: Mapping[str, Any]) -> ModelCard:
     """The card of a saved trace; the score function of a recurrent model is not known."""
     roles = {block["role"] for block in trace["attention"]}
-    score = "heads" if "decoder_self" in roles else NO_ATTENTION if _is_bottleneck(trace) else ""
+    score = "heads" if "decoder_self" in roles else _recurrent_score(trace)
     return ModelCard(
         name=name,
         about="",
@@ -65,13 +68,15 @@ def views_of(trace: Mapping[str, Any]) -> tuple[str, ...]:
     return ("translate", "heads") if multi_head else ("translate",)
 
 
-def _is_bottleneck(trace: Mapping[str, Any]) -> bool:
-    """Whether all weights are on the last source position: one vector for the sentence."""
+def _recurrent_score(trace: Mapping[str, Any]) -> str:
+    """None without attention, bottleneck if all weights are on the last word, else not known."""
+    if not trace["attention"]:
+        return "none"
     for block in trace["attention"]:
         weights = np.frombuffer(base64.b64decode(block["data"]), dtype="<f4")
         if (weights.reshape(-1, block["shape"][-1])[:, -1] != 1).any():
-            return False
-    return bool(trace["attention"])
+            return ""
+    return "bottleneck"
 
 
 def _language(text: str) -> str:

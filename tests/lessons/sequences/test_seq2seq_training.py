@@ -6,6 +6,7 @@ import torch
 from dhyan.batch import Tokens
 from dhyan.decoding.search import greedy_search
 from dhyan.errors import UserError
+from dhyan.lessons.sequences.one_hot import one_hot
 from dhyan.lessons.sequences.seq2seq_training import PAIRS, seq2seq_training
 from dhyan.lessons.tiny_models import make_batch, tiny_encoder_decoder
 from dhyan.training.loss import cross_entropy
@@ -27,7 +28,9 @@ def test_a_word_is_its_characters_and_they_are_numbers(result):
 
 def test_one_hot_rows_have_a_single_1_at_the_words_id(result):
     assert result.source_hot.sum(-1).tolist() == [1, 1, 1]
-    assert (result.source_hot.argmax(-1) + 1).tolist() == list(result.source_ids)
+    assert result.source_hot.argmax(-1).tolist() == list(result.source_ids)
+    assert result.target_hot.argmax(-1).tolist() == list(result.target_ids)
+    assert list(result.source_ids) == one_hot("think about it").ids.tolist() == [0, 1, 2]
     assert result.target_hot.shape == (3, 7)
 
 
@@ -46,19 +49,31 @@ def test_the_loss_is_the_one_that_training_makes_small(result):
     assert result.update.before == pytest.approx(result.average)
 
 
-def test_a_parameter_moves_the_loss_by_its_gradient(result):
-    update = result.update
+def test_sgd_moves_a_parameter_by_its_gradient():
+    update = seq2seq_training(steps=1, optimizer="sgd").update
     assert update.slope == pytest.approx(update.gradient, rel=1e-6)
     assert update.moved == pytest.approx(update.value - 0.02 * update.gradient)
     assert update.alone - update.before == pytest.approx(-0.02 * update.gradient**2, rel=0.05)
     assert update.after < update.alone < update.before
 
 
-def test_the_learning_rate_of_the_update_is_reported(result):
+def test_adam_first_moves_every_parameter_by_the_learning_rate(result):
     update = result.update
-    assert update.moved == pytest.approx(update.value - update.rate * update.gradient)
+    assert update.optimizer == "adam"
+    assert update.slope == pytest.approx(update.gradient, rel=1e-6)
+    step = 0.02 if update.gradient < 0 else -0.02
+    assert update.moved == pytest.approx(update.value + step, abs=1e-6)
+    assert update.after < update.alone < update.before
+
+
+@pytest.mark.parametrize(("optimizer", "name"), [("sgd", "SGD"), ("adam", "Adam")])
+def test_the_optimizer_and_its_learning_rate_are_named(optimizer, name):
+    result = seq2seq_training(steps=1, optimizer=optimizer)
     for lang in ("en", "hi"):
-        assert f"η = {update.rate:g}" in " ".join(result.text(lang).split())
+        text = " ".join(result.text(lang).split())
+        assert f"η = {result.update.rate:g}" in text
+        assert text.count(name) >= 2
+    assert f"1 updates by {name} on all pairs" in " ".join(result.text("en").split())
 
 
 def test_the_update_that_was_looked_at_leaves_the_model_as_it_was(result):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from dhyan.attention import (
     AdditiveScore,
     Attended,
+    Attention,
     DotScore,
     GeneralScore,
     LocationScore,
@@ -24,10 +25,18 @@ from dhyan.attention import (
 from dhyan.batch import Tokens
 from dhyan.kernels.search_state import BeamSearchState, GreedySearchState
 from dhyan.models.embedding import OneHot
-from dhyan.models.rnn import BahdanauDecoder, BahdanauState, LuongDecoder, LuongState
+from dhyan.models.rnn import (
+    BahdanauDecoder,
+    BahdanauState,
+    LuongDecoder,
+    LuongState,
+    RNNDecoder,
+    RNNState,
+)
 from dhyan.models.seq2seq import Seq2Seq
 
-RecurrentDecoder = BahdanauDecoder | LuongDecoder
+AttentiveDecoder = BahdanauDecoder | LuongDecoder
+RecurrentDecoder = RNNDecoder | AttentiveDecoder
 SCORES = (AdditiveScore, DotScore, GeneralScore, LocationScore, UniformScore)
 MASKS = (all_positions, last_position, first_position)
 ROWS_PER_CALL = 4  # of a sentence: few enough for the kernels of single queries
@@ -35,13 +44,13 @@ RNN_WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def supports_recurrent(decoder: object) -> bool:
-    """Whether the attention depends on the decoder state and the source alone."""
-    if not isinstance(decoder, BahdanauDecoder | LuongDecoder):
+    """Whether the attention, if there is one, depends on the decoder state and the source alone."""
+    if not isinstance(decoder, RecurrentDecoder) or isinstance(decoder.token_embedding, OneHot):
         return False
+    if isinstance(decoder, RNNDecoder):
+        return True
     attention = decoder.attention
-    if isinstance(decoder.token_embedding, OneHot) or not isinstance(
-        attention, SingleHeadAttention | MultiHeadAttention
-    ):
+    if not isinstance(attention, SingleHeadAttention | MultiHeadAttention):
         return False
     known_mask = attention.mask in MASKS or isinstance(attention.mask, PredictedWindow)
     return known_mask and type(attention.score) in SCORES
@@ -53,7 +62,7 @@ class RecurrentStepper:
     def __init__(self, model: Seq2Seq, slots: int, width: int, capacity: int) -> None:
         self.model, self.width = model, width
         decoder = model.decoder
-        assert isinstance(decoder, BahdanauDecoder | LuongDecoder)
+        assert isinstance(decoder, RecurrentDecoder)
         self.decoder: RecurrentDecoder = decoder
         weight = decoder.output.weight
         self.hidden = weight.new_zeros(slots, width, *decoder.recurrence.state_shape)
@@ -64,12 +73,13 @@ class RecurrentStepper:
     def load(self, source: Tokens, slots: Int[Tensor, " B"]) -> None:
         """Encode sentences into these slots."""
         state, memory = self.model.start(source), self.memory
-        assert isinstance(state, BahdanauState | LuongState)
-        size = source.ids.shape[1]
-        memory.keys[:, :, :size].index_copy_(0, slots, state.memory.keys)
-        memory.values[:, :, :size].index_copy_(0, slots, state.memory.values)
-        memory.mask.index_fill_(0, slots, False)
-        memory.mask[:, :size].index_copy_(0, slots, state.memory.mask)
+        assert isinstance(state, RNNState | BahdanauState | LuongState)
+        if not isinstance(state, RNNState):
+            size = source.ids.shape[1]
+            memory.keys[:, :, :size].index_copy_(0, slots, state.memory.keys)
+            memory.values[:, :, :size].index_copy_(0, slots, state.memory.values)
+            memory.mask.index_fill_(0, slots, False)
+            memory.mask[:, :size].index_copy_(0, slots, state.memory.mask)
         every_row = state.hidden.unsqueeze(1).expand(-1, self.width, -1, -1, -1)
         self.hidden.index_copy_(0, slots, every_row.to(self.hidden.dtype))
         self.attentional.index_fill_(0, slots, 0.0)
@@ -84,17 +94,22 @@ class RecurrentStepper:
             attentional = attentional.take_along_dim(parents.unsqueeze(2), dim=1)
         embedded = decoder.token_embedding(search.tokens.flatten().unsqueeze(1))
         hidden, attentional = hidden.flatten(0, 1), attentional.flatten(0, 1).unsqueeze(1)
-        memory, attention = self._memory(slots), partial(attend_by_sentence, decoder)
-        recurrence = partial(rnn_step, decoder.recurrence.rnn)
-        if isinstance(decoder, BahdanauDecoder):
-            features, hidden, _ = decoder.step(
-                embedded, hidden, memory, attention=attention, recurrence=recurrence
-            )
-            vectors = decoder.maxout_readout(features)
-        else:
-            vectors, hidden, attentional, _ = decoder.step(
-                embedded, hidden, attentional, memory, attention=attention, recurrence=recurrence
-            )
+        memory, recurrence = self._memory(slots), partial(rnn_step, decoder.recurrence.rnn)
+        match decoder:
+            case RNNDecoder():
+                vectors, hidden = recurrence(embedded, hidden)
+            case BahdanauDecoder():
+                attention = partial(attend_by_sentence, decoder.attention)
+                features, hidden, _ = decoder.step(
+                    embedded, hidden, memory, attention=attention, recurrence=recurrence
+                )
+                vectors = decoder.maxout_readout(features)
+            case LuongDecoder():
+                attention = partial(attend_by_sentence, decoder.attention)
+                before = embedded, hidden, attentional, memory
+                vectors, hidden, attentional, _ = decoder.step(
+                    *before, attention=attention, recurrence=recurrence
+                )
         self.hidden[:slots].copy_(hidden.view_as(self.hidden[:slots]))
         self.attentional[:slots].copy_(attentional.view_as(self.attentional[:slots]))
         return decoder.output(vectors.squeeze(1))
@@ -111,11 +126,11 @@ class RecurrentStepper:
 
 
 def attend_by_sentence(
-    decoder: RecurrentDecoder, query: Float[Tensor, "R 1 Q"], memory: Memory
+    attention: Attention, query: Float[Tensor, "R 1 Q"], memory: Memory
 ) -> Attended:
-    """The decoder's attention, with a memory that the rows of a sentence share."""
+    """A decoder's attention, with a memory that the rows of a sentence share."""
     queries = query.squeeze(1).unflatten(0, (len(memory.mask), -1)).split(ROWS_PER_CALL, dim=1)
-    contexts = [decoder.attention(few, memory).context for few in queries]
+    contexts = [attention(few, memory).context for few in queries]
     context = torch.cat(contexts, dim=1) if len(contexts) > 1 else contexts[0]
     return Attended(context.flatten(0, 1).unsqueeze(1), None, memory)
 
@@ -145,6 +160,9 @@ def _empty_memory(
 ) -> Memory:
     """An empty memory as wide as the attention makes one: found by remembering one state."""
     mask: Bool[Tensor, "1 1"] = torch.ones(1, 1, dtype=torch.bool, device=like.device)
+    if isinstance(decoder, RNNDecoder):  # no attention: nothing of the source is kept
+        nothing = like.new_zeros(slots, 0, 0, 0)
+        return Memory(nothing, nothing, mask.new_zeros(slots, 0))
     with torch.inference_mode():
         sample = decoder.attention.remember(like.new_zeros(1, 1, width), mask)
     keys, values = (

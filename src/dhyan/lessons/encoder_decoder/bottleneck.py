@@ -46,6 +46,14 @@ def group_values(groups: Sequence[Report], key: str) -> tuple[float | None, ...]
     return tuple(None if part.get(key) is None else float(part[key]) for part in groups)
 
 
+def rereads_state(report: Report) -> bool:
+    """Whether a report's models without attention read the encoder's last state at every step.
+
+    Those of the first reports did; later ones say of each model whether it attends.
+    """
+    return not any("attends" in model for model in report["models"].values())
+
+
 CLAIMED = 30  # words; the claim: on longer sentences BLEU falls without attention
 STABLE = 0.9  # smallest retained share of a BLEU that counts as stable
 
@@ -75,7 +83,11 @@ class ModelScores:
 
 @dataclass(frozen=True)
 class Bottleneck(LessonResult):
-    """BLEU by the length of the source, as a comparison measured it."""
+    """BLEU by the length of the source, as a comparison measured it.
+
+    `rereads` says that the models without attention read the encoder's last state at every step,
+    as in Cho et al. (2014), instead of at the start alone.
+    """
 
     report: str
     length_labels: tuple[str, ...]
@@ -83,6 +95,7 @@ class Bottleneck(LessonResult):
     up_to: int
     over: int
     model_scores: tuple[ModelScores, ...]
+    rereads: bool = False
 
     def retained(self, *, attends: bool) -> tuple[float, ...]:
         """The retained share of BLEU of the models with attention, or of those without."""
@@ -102,6 +115,8 @@ class Bottleneck(LessonResult):
             for scores in self.model_scores
         )
         yield text.paragraph("setup")
+        if self.rereads:
+            yield text.paragraph("rereads_state")
         yield LineChart(
             text("bleu_by_length"), lines, self.length_labels, text("axis_words"), "BLEU"
         )
@@ -168,6 +183,7 @@ def _from_report(path: str, content: Report, names: Sequence[str]) -> Bottleneck
         model_scores=tuple(
             _model_scores(content["models"][name], name, tests[name]) for name in names
         ),
+        rereads=rereads_state(content),
     )
 
 
@@ -187,8 +203,7 @@ def _model_scores(model: Report, name: str, test: Report) -> ModelScores:
 
 
 def _attends(name: str, model: Report) -> tuple[bool | None, Style]:
-    """Whether a model attends: by the rung or recipe of its name, or by its alignment."""
-    from dhyan.compare.evaluate import attends
+    """Whether a model attends: by the rung or recipe of its name, else as the report says."""
     from dhyan.compare.ladder import LADDER
     from dhyan.config import TransformerDecoder, load_recipe
 
@@ -196,8 +211,9 @@ def _attends(name: str, model: Report) -> tuple[bool | None, Style]:
     try:
         recipe = load_recipe(*rungs.get(name, (name, {})))
     except UserError:
-        return (True, "solid") if model.get("alignment") else (None, "solid")
-    if not attends(recipe):
+        attends = model.get("attends", True if model.get("alignment") else None)
+        return attends, "dashed" if attends is False else "solid"
+    if not recipe.decoder.attends:
         return False, "dashed"
     return True, "dotted" if isinstance(recipe.decoder, TransformerDecoder) else "solid"
 

@@ -21,6 +21,7 @@ from dhyan.lessons.lesson import (
 )
 from dhyan.lessons.tiny_models import (
     END,
+    OPTIMIZER_NAMES,
     START,
     DecodedSteps,
     Pairs,
@@ -28,6 +29,7 @@ from dhyan.lessons.tiny_models import (
     decode,
     evenly_spaced,
     make_batch,
+    parse_optimizer,
     read_pairs,
     tiny_encoder_decoder,
     train_updates,
@@ -40,12 +42,13 @@ NUDGE = 1e-5
 
 @dataclass(frozen=True)
 class ParameterUpdate:
-    """One parameter in one step of gradient descent: w ← w − η ∂L/∂w.
+    """One parameter in the first update of an optimizer, SGD or Adam.
 
     `slope` is the gradient by finite differences; `alone` is the loss when only this parameter has
     moved, `after` when all of them have.
     """
 
+    optimizer: str
     name: str
     at: tuple[int, ...]
     value: float
@@ -58,20 +61,29 @@ class ParameterUpdate:
     rate: float
 
 
-def gradient_step(
-    model: Seq2Seq, batch: Batch, name: str, at: Sequence[int] | None, rate: float
+FORMULAS = {"sgd": "w − η ∂L/∂w", "adam": "w − η m̂ / (√v̂ + ε)"}
+
+
+def first_update(
+    model: Seq2Seq,
+    batch: Batch,
+    name: str,
+    at: Sequence[int] | None,
+    *,
+    rate: float,
+    optimizer: str,
 ) -> ParameterUpdate:
-    """The effect of one step of gradient descent; the model is unchanged afterwards."""
+    """The effect of an optimizer's first update; the model is unchanged afterwards."""
+    update = parse_optimizer(optimizer)(model.parameters(), lr=rate)
     weights = dict(model.named_parameters())
     if name not in weights:
         raise UserError(f"parameter: the model has no {name!r}; it has {', '.join(weights)}")
     before = _average(model, batch)
-    gradients = torch.autograd.grad(before, list(weights.values()))
-    moves = dict(zip(weights, gradients, strict=True))
-    gradient = moves[name]
+    before.backward()
+    weight, gradient = weights[name], weights[name].grad
+    assert gradient is not None, "every parameter is in the loss"
     index = _index(name, gradient, at)
-    weight, slope_at = weights[name], float(gradient[index])
-    value = float(weight.detach()[index])
+    slope_at, value = float(gradient[index]), float(weight.detach()[index])
 
     @torch.no_grad()
     def moved_to(number: float) -> float:
@@ -81,16 +93,16 @@ def gradient_step(
         return loss
 
     slope = (moved_to(value + NUDGE) - moved_to(value - NUDGE)) / (2 * NUDGE)
-    alone = moved_to(value - rate * slope_at)
     saved = {key: weights_of.detach().clone() for key, weights_of in weights.items()}
+    update.step()
     with torch.no_grad():
-        for key, weights_of in weights.items():
-            weights_of.sub_(rate * moves[key])
-        after = float(_average(model, batch))
+        moved, after = float(weight[index]), float(_average(model, batch))
         for key, weights_of in weights.items():
             weights_of.copy_(saved[key])
-    moved = value - rate * slope_at
+    model.zero_grad(set_to_none=True)
+    alone = moved_to(moved)
     return ParameterUpdate(
+        optimizer,
         name,
         index,
         value,
@@ -130,7 +142,11 @@ PAIRS = (("think about it", "सोच लो"), ("come in", "अंदर आ �
 
 @dataclass(frozen=True)
 class Seq2SeqTraining(LessonResult):
-    """Every number from a pair's words to its loss, one update, and the trained model's output."""
+    """Every number from a pair's words to its loss, one update, and the trained model's output.
+
+    Ids count the words of a vocabulary from 0, as in the lesson one_hot; the model's own are one
+    more, since its 0 is padding.
+    """
 
     pairs: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
@@ -209,14 +225,14 @@ class Seq2SeqTraining(LessonResult):
             _signed(update.alone - update.before),
             _signed(update.after - update.before),
         )
-        yield text.paragraph(
-            "gradient_step", rate=update.rate, name=name, alone=alone, together=together, fell=fell
-        )
+        changes = {"name": name, "alone": alone, "together": together, "fell": fell}
+        yield text.paragraph(f"{update.optimizer}_update", rate=update.rate)
+        yield text.paragraph("loss_change", **changes)
         yield table(
             name,
             [[update.value, update.gradient, update.slope, update.moved]],
             (),
-            ("w", "∂L/∂w", "ΔL/Δw", "w − η ∂L/∂w"),
+            ("w", "∂L/∂w", "ΔL/Δw", FORMULAS[update.optimizer]),
             digits=5,
             operator="→",
         )
@@ -233,6 +249,8 @@ class Seq2SeqTraining(LessonResult):
         at = evenly_spaced(steps)
         yield text.paragraph(
             "after_training",
+            optimizer=OPTIMIZER_NAMES[self.update.optimizer],
+            rate=self.update.rate,
             steps=steps,
             first_curve=self.curve[0],
             last_curve=self.curve[-1],
@@ -274,8 +292,9 @@ def seq2seq_training(
 ) -> Seq2SeqTraining:
     """A tiny LSTM encoder-decoder on a corpus of a few pairs; it trains for two seconds.
 
-    `sentence` is the source that is shown in detail, by default the first. The single update shows
-    `parameter` at the index `at`, by default where the gradient is largest.
+    `sentence` is the source that is shown in detail, by default the first. The `optimizer` is "adam"
+    or "sgd"; its first update is shown for `parameter` at the index `at`, by default where the
+    gradient is largest.
     """
     pairs = read_pairs(pairs)
     parse_int("steps", steps)
@@ -288,7 +307,8 @@ def seq2seq_training(
     with torch.no_grad():
         probs = model(batch)[0].softmax(-1)[:, 1:]
     losses = -(probs * hot).sum(-1).log()
-    update = gradient_step(model, batch, parameter, at, parse_learning_rate(learning_rate))
+    rate = parse_learning_rate(learning_rate)
+    update = first_update(model, batch, parameter, at, rate=rate, optimizer=optimizer)
     curve = train_updates(
         model,
         make_batch(pairs, source, target),
@@ -309,8 +329,8 @@ def seq2seq_training(
         source,
         target,
         tuple((word, tuple(map(ord, word))) for word in first),
-        tuple(source.ids(words)),
-        tuple(target.ids(labels)),
+        tuple(source.positions(words)),
+        tuple(target.positions(labels)),
         source.one_hot(words),
         hot,
         probs,

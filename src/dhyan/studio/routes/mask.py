@@ -75,13 +75,13 @@ class UnusableWord:
 class PaddingTest:
     """Two sentences in one batch, the second padded to the length of the first.
 
-    `padding_weight` is the largest attention weight on padding; `max_change` the largest |Δ logit|
-    of the second sentence against the same sentence alone.
+    `padding_weight` is the largest attention weight on padding, if there is attention; `max_change`
+    the largest |Δ logit| of the second sentence against the same sentence alone.
     """
 
     tokens: tuple[str, ...]
     padded_tokens: tuple[str, ...]
-    padding_weight: float
+    padding_weight: float | None
     max_change: float
 
 
@@ -165,7 +165,7 @@ def _padding_test(translator: "Translator", request: TranslateRequest) -> Paddin
     return PaddingTest(
         tokens=tuple(tokens),
         padded_tokens=(*tokens[: len(half) - 1], *tokenizer.pieces([EOS])),
-        padding_weight=max(weights),
+        padding_weight=max(weights, default=None),
         max_change=float((both[1] - alone).abs().max()),
     )
 

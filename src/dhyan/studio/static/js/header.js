@@ -10,7 +10,8 @@ import { examples } from "./example_sentences.js";
 
 /** Hindi descriptions of the attention scores; recipes have the English ones. */
 const HINDI_DESCRIPTIONS = {
-  bottleneck: "अवधान नहीं: पूरे वाक्य के लिए एक ही सदिश।",
+  none: "अवधान नहीं: एनकोडर की अंतिम अवस्था से डिकोडर शुरू होता है।",
+  bottleneck: "अवधान नहीं: हर चरण पर वही एक सदिश, एनकोडर की अंतिम अवस्था।",
   additive: "योगात्मक अवधान (बहदानाउ): हर चरण से पहले अवधान।",
   dot: "गुणनात्मक अवधान (लुओंग): चरण के बाद, अंक अदिश गुणनफल।",
   general: "गुणनात्मक अवधान (लुओंग): चरण के बाद, अंक आव्यूह के साथ गुणनफल।",

@@ -62,6 +62,8 @@ const MESSAGES = {
   bottleneck: ["This model has one vector for the whole sentence: all attention is on the last encoder state, "
     + "at every step.", "इस मॉडल के पास पूरे वाक्य के लिए एक ही सदिश है: हर चरण पर सारा ध्यान एनकोडर की "
     + "अंतिम अवस्था पर है।"],
+  no_attention: ["This model has no attention: the last encoder state starts the decoder, and the decoder reads nothing else of the sentence.",
+    "इस मॉडल में अवधान नहीं है: एनकोडर की अंतिम अवस्था से डिकोडर शुरू होता है, और वाक्य से वह और कुछ नहीं पढ़ता।"],
   empty_view: ["No sentence yet: write one above, or choose an example.",
     "अभी कोई वाक्य नहीं है: ऊपर लिखिए या कोई उदाहरण चुनिए।"],
   heatmap_label: ["Attention: each row is a word of the translation, each column a word of the sentence",

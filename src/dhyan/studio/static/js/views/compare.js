@@ -25,6 +25,7 @@ export const lesson = {
     "इसका कोई सामान्य नियम नहीं: पंक्तियों के दाईं ओर की एंट्रॉपी की तुलना कीजिए और कई वाक्य आज़माइए। कम एंट्रॉपी का अर्थ है अधिक केंद्रित अवधान।"],
 };
 
+const NO_MAP = { setCrosshair() {}, setFocus() {} }; // of a model without attention
 const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
 
@@ -32,7 +33,8 @@ const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
 function secondModel() {
   if (card(state.model2)) return state.model2;
   if (state.text2) return state.model;
-  return models().find((model) => model.name !== state.model)?.name ?? state.model;
+  const others = models().filter((model) => model.name !== state.model);
+  return (others.find((model) => model.score !== "none") ?? others[0])?.name ?? state.model;
 }
 
 export function open() {
@@ -98,7 +100,7 @@ export function open() {
   }
 
   function render() {
-    if (!traces) return;
+    if (!traces) return null;
     const names = [state.model, secondModel()];
     views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, transliterate: "0" }));
     match = matchTokens(...views);
@@ -106,6 +108,10 @@ export function open() {
     maps = views.map((view, index) => {
       setChildren(sides[index].translation, traces[index].translation || message("translate_empty"));
       sides[index].translation.lang = traces[index].translation ? card(names[index])?.target_language ?? "hi" : state.language;
+      if (!view.tables.length) {
+        setChildren(sides[index].picture, el("p", {}, message("no_attention")));
+        return NO_MAP;
+      }
       const map = drawHeatmap({ values: view.values, rows: view.rows, columns: view.columns, scale: state.scale, numbers: state.numbers === "1",
         label: message("compare_map", index ? "B" : "A"), maxWidth: sides[index].picture.clientWidth, minCellWidth: minCellWidth(view),
         describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
@@ -114,12 +120,17 @@ export function open() {
       setChildren(sides[index].picture, map);
       return map;
     });
+    if (!views.every((view) => view.tables.length)) {
+      match.values = null;
+      setChildren(details);
+      return announce(...cursor(0), true);
+    }
     const delta = difference(...views, match, { maxWidth: details.clientWidth, minCellWidth: signedMinCellWidth(views[0]), numbers: state.numbers === "1", selected: cursor(0),
       onHover: (row, column) => preview(0, row, column, true), onFocus: (row, column) => choose(0, row, column, true) });
     if (delta.map) maps.push(delta.map);
     const summary = views.find((view) => ["avg", "max"].includes(view.which))?.which;
     setChildren(details, delta.node, summary && el("p", { class: "muted" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(...views));
-    announce(...cursor(0), true);
+    return announce(...cursor(0), true);
   }
 
   const minCellWidth = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
@@ -161,7 +172,8 @@ export function open() {
 
   /** Announce both weights of a cell and their difference. */
   function announce(row, column, announced, partner = positions(0, row, column)[1]) {
-    const cellText = (index, [targetRow, sourceColumn]) => (targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
+    const cellText = (index, [targetRow, sourceColumn]) => (!views[index].tables.length ? `${index ? "B" : "A"}: ${message("no_attention")}`
+      : targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
       : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
     const delta = match.values && row !== null && column !== null ? ` · Δ ${formatNumber(match.values[row][column])}` : "";
     live.setAttribute("aria-live", announced ? "polite" : "off");

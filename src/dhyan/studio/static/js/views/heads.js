@@ -84,10 +84,11 @@ export function open() {
 
   /** Render all heads; their importance is requested once and added when it arrives. */
   async function show() {
-    if (!trace) return;
+    if (!trace) return null;
     content.hidden = false;
     const role = shownRole();
     const blocks = blocksOf(trace, role);
+    if (!blocks.length) return showNoAttention();
     const many = blocks.some((block) => block.shape[0] > 1);
     syncControls(role);
     setChildren(note, ...(many ? [] : noHeadsNotice()));
@@ -96,7 +97,7 @@ export function open() {
     setChildren(definitionBox, definitions(many));
     render(role, blocks);
     showStatus(message("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
-    if (!many || importance[role]) return;
+    if (!many || importance[role]) return null;
     try {
       const response = await post("/api/heads/importance", { ...requestBody(), role }, stop.signal);
       importance[role] = response.logprob_changes;
@@ -104,20 +105,33 @@ export function open() {
     } catch (error) {
       showStatus(error);
     }
+    return null;
+  }
+
+  /** Notice for a model without any attention. */
+  function showNoAttention() {
+    content.hidden = true;
+    setChildren(legendLine);
+    setChildren(note, el("p", {}, message("no_attention")), transformerLink());
+    showStatus(message("no_attention"));
   }
 
   /** Notice for models without heads, with links. */
   function noHeadsNotice() {
-    const go = (words, patch) => el("a", { href: address({ ...state, ...patch }), class: "button",
-      on: { click: (event) => {
-        event.preventDefault();
-        set(patch);
-      } } }, words);
-    const other = models().find((model) => model.decoder === "transformer");
     return [el("p", {}, message("heads_recurrent"), state.role && state.role !== "cross" ? ` ${message("heads_no_role")}` : ""),
-      el("p", { class: "heads-links" }, go(message("heads_step"), { view: "step" }),
-        other && go(message("heads_use_model", other.name), { model: other.name }))];
+      el("p", { class: "heads-links" }, link(message("heads_step"), { view: "step" }), transformerLink())];
   }
+
+  function transformerLink() {
+    const other = models().find((model) => model.decoder === "transformer");
+    return other && link(message("heads_use_model", other.name), { model: other.name });
+  }
+
+  const link = (words, patch) => el("a", { href: address({ ...state, ...patch }), class: "button",
+    on: { click: (event) => {
+      event.preventDefault();
+      set(patch);
+    } } }, words);
 
   function syncControls(role) {
     for (const button of roleControl.querySelectorAll("button")) {

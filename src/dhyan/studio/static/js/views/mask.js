@@ -189,7 +189,7 @@ function toy() {
 
 const ROUNDING = 1e-3; // logits differ by tens; a different order of summation changes less
 
-/** @param {{tokens: string[], padded_tokens: string[], padding_weight: number, max_change: number}} result @param {string} lang of the sentences */
+/** @param {{tokens: string[], padded_tokens: string[], padding_weight: number | null, max_change: number}} result @param {string} lang of the sentences */
 function paddingSection(result, lang) {
   const empty = result.tokens.length - result.padded_tokens.length;
   const line = (words) => el("div", { class: "mask-sentence" },
@@ -202,7 +202,8 @@ function paddingSection(result, lang) {
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": message("mask_padding") },
       el("div", { class: "mask-batch", role: "img", style: { "--count": result.tokens.length },
         "aria-label": message("mask_padding_label", result.padded_tokens.length, empty) }, line(result.tokens), line(result.padded_tokens))),
-    el("p", {}, message("mask_padding_weight", result.padding_weight === 0 ? "0.0" : formatNumber(result.padding_weight, 4)), " ", paddingChange(result.max_change)));
+    el("p", {}, result.padding_weight === null ? message("no_attention")
+      : message("mask_padding_weight", result.padding_weight === 0 ? "0.0" : formatNumber(result.padding_weight, 4)), " ", paddingChange(result.max_change)));
 }
 
 function paddingChange(change) {

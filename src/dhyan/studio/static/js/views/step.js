@@ -63,6 +63,7 @@ export function open() {
     setChildren(top);
     setChildren(predictions);
     if (card()?.score === "heads") return renderTransformerNotice();
+    if (card()?.score === "none") return renderNoAttention();
     setChildren(picture, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
     showStatus(message("working"));
@@ -88,7 +89,13 @@ export function open() {
     showStatus(message("step_heads", state.model));
   }
 
-  /** A model without attention: its single context vector. */
+  /** Notice for a model without attention. */
+  function renderNoAttention() {
+    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("no_attention")), alternatives()));
+    showStatus(message("no_attention"));
+  }
+
+  /** A model that reads one vector at every step. */
   function renderBottleneck() {
     const { operands } = response;
     const difference = Math.max(...operands.contexts.map((context) => maxDifference(context, operands.contexts[0])));

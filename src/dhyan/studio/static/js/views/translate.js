@@ -26,6 +26,7 @@ export const lesson = {
     "प्रायः अंग्रेज़ी क्रिया या उसकी सहायक क्रिया को: क्रिया अंग्रेज़ी में आरंभ के पास और हिंदी में अंत में आती है। जाँचने के लिए वह पंक्ति चुनिए।"],
 };
 
+const ONE_VECTOR = ["none", "bottleneck"]; // scores of models with one vector for the whole sentence
 const PLAY_INTERVAL = 1100; // milliseconds per step while playing
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
@@ -45,6 +46,7 @@ export function open() {
   let choosers = [];
 
   const modelCard = () => card() ?? {};
+  const attends = () => view.tables.length > 0;
   const selection = () => (selectedBy || state.pinned
     ? [Math.min(state.target, view.rows.length) - 1, Math.min(state.source, view.columns.length) - 1]
     : [0, strongest(view.values[0])[0]]);
@@ -81,7 +83,7 @@ export function open() {
     const best = rows.map((row) => [row, ...strongest(view.values[row].map((value, index) => (view.columns[index].special ? -1 : value)))])
       .sort((a, b) => b[2] - a[2])[0];
     const end = trace.finished ? "" : ` ${message("translate_unfinished")}`;
-    if (best && modelCard().score === "bottleneck") return message("translate_from_one", rows.length) + end;
+    if (best && ONE_VECTOR.includes(modelCard().score)) return message("translate_from_one", rows.length) + end;
     return best ? message("summary", rows.length, view.rows[best[0]].text, view.columns[best[1]].text, formatNumber(best[2])) + end
       : trace.translation ? live.textContent + end : message("translate_empty");
   }
@@ -97,12 +99,13 @@ export function open() {
     setChildren(notice, forcedNotice());
     renderControls();
     pair.show(view, trace, forcedRows());
-    display = { map, ribbons, table }[state.display]();
+    display = attends() ? { map, ribbons, table }[state.display]() : el("div");
     node.dataset.display = state.display;
-    setChildren(picture, modelCard().score === "bottleneck" && bottleneckDiagram(view, picture.clientWidth - 42), display);
-    setChildren(legendBox, legend(view, state));
+    tabs.hidden = !attends();
+    setChildren(picture, ONE_VECTOR.includes(modelCard().score) && bottleneckDiagram(view, picture.clientWidth - 42), display);
+    setChildren(legendBox, attends() && legend(view, state));
     setChildren(stepsBox, allSteps(trace, view));
-    openButton.hidden = state.display !== "map" || modelCard().score === "bottleneck";
+    openButton.hidden = state.display !== "map" || ONE_VECTOR.includes(modelCard().score);
     showSelection();
   }
 
@@ -118,10 +121,10 @@ export function open() {
     choosers = [
       tabs,
       segments(message("unit"), "unit", [["word", message("words")], ["token", message("tokens")]]),
-      state.display !== "ribbons" && segments(message("scale"), "scale", [["linear", message("linear")], ["sqrt", message("square_root")]]),
+      attends() && state.display !== "ribbons" && segments(message("scale"), "scale", [["linear", message("linear")], ["sqrt", message("square_root")]]),
       many && list(message("layer"), "layer", numbered(view.layers)),
       many && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(view.tables.length)]),
-      toggle(message("specials"), "specials"), state.display === "map" && toggle(message("translate_numbers"), "numbers"),
+      toggle(message("specials"), "specials"), attends() && state.display === "map" && toggle(message("translate_numbers"), "numbers"),
       modelCard().target_language === "hi" && toggle(message("translate_latin"), "transliterate"),
     ].filter(Boolean);
     tabs.sync(); // in the header, not rebuilt
@@ -182,14 +185,14 @@ export function open() {
     display.setPinned?.(state.pinned ? state.pinned - 1 : null);
   }
 
-  const cellText = (row, column) => [
+  const cellText = (row, column) => (!attends() ? message("no_attention") : [
     message("attends", view.rows[row].text, view.columns[column].text, formatNumber(view.values[row][column])),
     message("sum", formatNumber(view.sums[row])), view.bits[row] !== null && message("entropy", formatNumber(view.bits[row], 2)),
-  ].filter(Boolean).join(" · ");
+  ].filter(Boolean).join(" · "));
 
   function describe(row, column, announced) {
     pair.highlight(row, row === null ? column : null, view, state.scale);
-    if (state.display === "map") display.setCrosshair(...(announced ? [null, null] : [row, column]));
+    if (state.display === "map") display.setCrosshair?.(...(announced ? [null, null] : [row, column]));
     else if (announced && !selectedBy && !state.pinned) display.setCrosshair?.(null, null);
     else display.setCrosshair?.(row, row === null ? column : null);
     for (const weights of picture.querySelectorAll("tr[data-row]")) weights.classList.toggle("selected", Number(weights.dataset.row) === row);
@@ -201,6 +204,7 @@ export function open() {
   }
 
   function columnText(column) {
+    if (!attends()) return message("no_attention");
     const weights = view.values.map((values) => values[column]);
     const [row, value] = strongest(weights);
     return message("translate_use", view.columns[column].text, view.rows[row].text, formatNumber(value), formatNumber(weights.reduce((a, b) => a + b, 0), 2));
@@ -283,7 +287,7 @@ export function open() {
       }
     },
     exportData: () => ({ trace, picture: picture.querySelector("svg"),
-      table: view && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
+      table: view && attends() && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
     close() {
       stop.abort();
       pause();

@@ -114,7 +114,7 @@ export function probe(onStep) {
     const response = responses.get(selectedStep());
     if (!response) return;
     const [source, target] = sides(run);
-    setChildren(picture, drawHeatmap({ values: response.values,
+    setChildren(picture, !response.attends ? el("p", {}, message("no_attention")) : drawHeatmap({ values: response.values,
       rows: response.rows.map((row) => ({ text: row.text, lang: target })),
       columns: response.columns.map((column) => ({ text: column.text, lang: source })),
       label: message("train_map", selectedStep()), scale: state.scale, maxWidth: picture.clientWidth || 420,
@@ -122,7 +122,7 @@ export function probe(onStep) {
     setChildren(words, el("span", { class: "muted" }, message("train_output", selectedStep())), " ", text(response.translation || "…", target),
       response.correct !== null && el("span", { class: response.correct ? "probe-correct" : "probe-incorrect" },
         response.correct ? ` ✓ ${message("train_correct")}` : ` ✗ ${message("train_incorrect")}`));
-    setChildren(notes, message("train_max_weight", formatNumber(meanMaxWeight(response.values), 2), formatNumber(1 / response.columns.length, 2)), " ",
+    setChildren(notes, response.attends && message("train_max_weight", formatNumber(meanMaxWeight(response.values), 2), formatNumber(1 / response.columns.length, 2)), " ",
       message(`train_rows_${response.rowsFrom}`), response.many ? ` ${message("train_heads")}` : "",
       steps.length === 1 && !run.toy ? ` ${message("train_single")}` : "");
   }
@@ -171,8 +171,10 @@ const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] 
 
 /** Cross-attention of the last layer, averaged over heads. */
 function table(trace, run) {
-  const tables = heads(blockAt(trace, "cross", 99));
+  const block = blockAt(trace, "cross", 99);
+  const tables = block ? heads(block) : [];
+  const weights = block ? selectHead(tables, "avg") : trace.target.tokens.map(() => trace.source.tokens.map(() => 0));
   const options = { unit: run.toy ? "token" : state.unit, specials: state.specials === "1" };
-  const { values, rows, columns } = mergeUnits(trace, "cross", selectHead(tables, "avg"), options);
-  return { values, rows, columns, many: tables.length > 1 };
+  const { values, rows, columns } = mergeUnits(trace, "cross", weights, options);
+  return { values, rows, columns, attends: Boolean(block), many: tables.length > 1 };
 }

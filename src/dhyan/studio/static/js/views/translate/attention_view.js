@@ -9,15 +9,16 @@ const BYTE = /^⟨([0-9A-F]{2})⟩$/;
 const UNKNOWN = 3; // id of the unknown token
 
 /**
+ * A model without attention has no tables, and zeros for weights.
  * @param {object} trace
  * @param {{source_language?: string, target_language?: string}} card
  * @param {{unit: string, specials: string, layer: number, head: string, transliterate: string}} options keys of the state
  */
 export function attentionView(trace, card, options) {
   const block = blockAt(trace, "cross", options.layer || 99);
-  const tables = heads(block);
-  const which = tables.length === 1 ? "1" : options.head || "avg";
-  const table = selectHead(tables, which);
+  const tables = block ? heads(block) : [];
+  const which = tables.length < 2 ? "1" : options.head || "avg";
+  const table = block ? selectHead(tables, which) : trace.target.tokens.map(() => trace.source.tokens.map(() => 0));
   const specials = options.specials === "1";
   const rows = units(trace.target, options.unit, specials, card.target_language ?? "hi", options.transliterate === "1");
   const columns = units(trace.source, options.unit, specials, card.source_language ?? "en", false);
@@ -27,7 +28,7 @@ export function attentionView(trace, card, options) {
     symbols: card.score !== "heads" ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
     layers: blocksOf(trace, "cross").length,
     sums: values.map(sum),
-    bits: distributions.map((weights) => (which === "max" ? null : entropy(weights))),
+    bits: distributions.map((weights) => (which === "max" || !block ? null : entropy(weights))),
     pieces: [...rows, ...columns].some((unit) => unit.tokens.length > 1),
     unknown: columns.some((column) => column.faint) };
 }

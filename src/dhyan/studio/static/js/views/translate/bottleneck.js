@@ -8,6 +8,7 @@ const HIGH = 26;
 
 /** @param {object} view @param {number} available width in pixels */
 export function bottleneckDiagram(view, available) {
+  const about = message(view.tables.length ? "bottleneck" : "no_attention");
   const [sourceWords, targetWords] = [view.columns, view.rows].map((words) => words.filter((word) => !word.special));
   const [left, right] = [sourceWords, targetWords].map((words) => Math.max(...words.map((word) => labelWidth(word.text)), 24) + 14);
   const backwards = sourceWords.length > 1 && view.values[0][0] > 0.5;
@@ -22,14 +23,14 @@ export function bottleneckDiagram(view, available) {
     return svg("path", { class: "bottleneck-line", d: `M${x} ${y(index, count)} C${bend} ${y(index, count)} ${bend} ${height / 2} ${end} ${height / 2}` });
   };
   const picture = svg("svg", { viewBox: `0 0 ${to + gap + right} ${height}`, width: to + gap + right, height,
-    class: "heatmap-svg bottleneck-svg", role: "img", "aria-label": message("bottleneck") },
+    class: "heatmap-svg bottleneck-svg", role: "img", "aria-label": about },
   ...sourceWords.map((_, index) => line(index, sourceWords.length, left, from)),
   ...targetWords.map((_, index) => line(index, targetWords.length, to + gap, to)),
   svg("rect", { x: from, y: height / 2 - 22, width: neck, height: 44, rx: 8, class: "bottleneck-vector" }),
   svg("text", { x: from + neck / 2, y: height / 2 + 5, "text-anchor": "middle", class: "bottleneck-label" }, message("translate_vector")),
   ...sourceWords.map((word, index) => label(word, index, sourceWords.length, left - 8, "end")),
   ...targetWords.map((word, index) => label(word, index, targetWords.length, to + gap + 8, "start")));
-  return el("div", { class: "bottleneck card" }, el("h2", {}, message("translate_one_vector")), el("p", {}, message("bottleneck"), backwards && ` ${message("translate_backwards")}`),
-    el("p", { class: "muted" }, message("translate_vector_text", sourceWords.length, targetWords.length)),
+  return el("div", { class: "bottleneck card" }, el("h2", {}, message("translate_one_vector")), el("p", {}, about, backwards && ` ${message("translate_backwards")}`),
+    el("p", { class: "muted" }, message(view.tables.length ? "translate_vector_text" : "translate_start_text", sourceWords.length, targetWords.length)),
     el("div", { class: "bottleneck-scroll", role: "region", tabindex: 0, "aria-label": message("translate_one_vector") }, picture));
 }

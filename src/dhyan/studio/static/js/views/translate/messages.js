@@ -72,6 +72,8 @@ addMessages({
   translate_backwards: ["The encoder reads the sentence from its end, so its last input is the first word.",
     "एनकोडर वाक्य को अंत से पढ़ता है, इसलिए उसका अंतिम इनपुट पहला शब्द है।"],
   translate_vector: ["one vector", "एक सदिश"],
+  translate_start_text: ["All information about these {0} words passes through it, once, at the start of the decoder, and all {1} words of the translation depend on it. There is no attention map.",
+    "इन {0} शब्दों की सारी सूचना डिकोडर के आरंभ में एक ही बार इसी सदिश से जाती है, और अनुवाद के सभी {1} शब्द इसी पर निर्भर हैं। कोई अवधान मानचित्र नहीं है।"],
   translate_vector_text: ["All information about these {0} words passes through it, and all {1} words of the translation depend on it. The map below has one column: no step can attend to anything else.",
     "इन {0} शब्दों की सारी सूचना इसी सदिश में है, और अनुवाद के सभी {1} शब्द इसी पर निर्भर हैं। नीचे के मानचित्र में एक ही स्तंभ है: किसी चरण का ध्यान कहीं और नहीं हो सकता।"],
 });

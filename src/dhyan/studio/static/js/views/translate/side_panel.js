@@ -15,9 +15,8 @@ export function rowPanel(view, trace, row) {
     el("div", { class: "side-part" },
       el("h2", { class: "side-title" }, text(unit.text, unit.lang), unit.subtitle && el("span", { class: "muted" }, unit.subtitle),
         el("span", { class: "muted" }, message("translate_step", row + 1, view.rows.length))),
-      el("h3", {}, message("translate_context")),
-      contextBar(view, row),
-      view.symbols && el("p", { class: "context-sum" }, ...contextSum(view, row))),
+      ...(view.tables.length ? [el("h3", {}, message("translate_context")), contextBar(view, row)] : []),
+      view.tables.length > 0 && view.symbols && el("p", { class: "context-sum" }, ...contextSum(view, row))),
     el("div", { class: "side-part" },
       el("h3", {}, message("alternatives")),
       ...unit.tokens.map((step) => topTokens(trace, step, unit)),
@@ -28,6 +27,9 @@ export function rowPanel(view, trace, row) {
 /** Panel of a source word: the target words that attend to it. */
 export function columnPanel(view, column) {
   const unit = view.columns[column];
+  if (!view.tables.length) {
+    return [el("div", { class: "side-part" }, el("h2", { class: "side-title" }, text(unit.text, unit.lang)), el("p", {}, message("no_attention")))];
+  }
   const weights = view.values.map((values) => values[column]);
   const best = ranked(weights).slice(0, 6).filter(([, value]) => value >= 0.005);
   return [el("div", { class: "side-part" },
