@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dhyan.compare.evaluate import attends, examples_to_draw
+from dhyan.compare.evaluate import examples_to_draw
 from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
 from dhyan.config import load_recipe
 from dhyan.insight.word_alignment import attention_by_layer, pair_weights
@@ -47,10 +47,11 @@ def test_an_empty_sentence_has_no_attention():
     ]
 
 
-def test_a_bottleneck_has_no_attention():
-    assert not attends(load_recipe("sutskever2014-small"))
-    assert attends(load_recipe("luong2015-small"))
-    assert attends(load_recipe("transformer2017-small"))
+def test_a_recipe_says_whether_its_decoder_attends():
+    attends = {"luong2015-small": True, "transformer2017-small": True}
+    attends |= {"sutskever2014-small": False, "cho2014-small": False}
+    for name, expected in attends.items():
+        assert load_recipe(name).decoder.attends is expected, name
 
 
 def test_drawn_examples_have_a_medium_length():
