@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.safe_io.files import UnsafeFile, file_size, is_safe_name, read_file
 from dhyan.safe_io.json_toml import read_json, safe_repr
 
@@ -52,9 +52,14 @@ def check_writable(out: Path) -> None:
     while not os.path.exists(existing):
         existing = existing.parent
     if not existing.is_dir():
-        raise UserError(f"{out}: cannot be written to: {existing} is a file; name another --out")
+        raise UserError(
+            f"{out}: cannot be written to: {existing} is a file; name another {spell_option('out')}"
+        )
     if not os.access(existing, os.W_OK | os.X_OK):
-        raise UserError(f"{out}: cannot be written to: {existing} is not yours; name another --out")
+        raise UserError(
+            f"{out}: cannot be written to: {existing} is not yours; name another "
+            f"{spell_option('out')}"
+        )
 
 
 def checksum(data: bytes) -> dict[str, object]:
@@ -155,7 +160,8 @@ def _locked(temporary: Path, out: Path) -> Iterator[None]:
             locked = False
         if not locked:  # by another process, which may have just renamed it
             raise UserError(
-                f"{out}: another process is writing it; wait for it, or name another --out"
+                f"{out}: another process is writing it; wait for it, or name another "
+                f"{spell_option('out')}"
             )
         for path in temporary.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()

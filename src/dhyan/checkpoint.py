@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from dhyan import atomic_folder
 from dhyan.atomic_folder import MANIFEST, DamagedFolder, sync, to_json_bytes
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell, spell_option, spell_setting
 from dhyan.pretrained import model_folder, suggest_name
 from dhyan.quantization import dequantize
 from dhyan.safe_io.files import read_file
@@ -92,9 +92,12 @@ def check_run(folder: Path) -> None:
     """Refuse to resume a folder in which no run was started."""
     if not is_run(folder):
         problem = "is not a run folder" if folder.exists() else "does not exist"
+        command = spell(
+            command_line="dhyan train RUN_FOLDER --resume", python="dhyan.resume(RUN_FOLDER)"
+        )
         raise UserError(
-            f"nothing to resume: {folder} {problem}; name the run's folder (dhyan train RUN_FOLDER "
-            f"--resume), or start a run without --resume"
+            f"nothing to resume: {folder} {problem}; name the run's folder ({command}), or start "
+            f"a run without {spell_option('resume')}"
         )
 
 
@@ -117,7 +120,8 @@ def newest_valid_checkpoint(
     if damaged:
         newest = next(iter(damaged.values()))
         raise UserError(
-            f"{run}: none of its {len(damaged)} checkpoints is whole ({newest}); name another --out"
+            f"{run}: none of its {len(damaged)} checkpoints is whole ({newest}); name another "
+            f"{spell_option('out')}"
         )
     return None
 
@@ -129,7 +133,7 @@ def find_checkpoint(model: str | Path) -> Path:
     """
     folder = model_folder(model)
     if (folder / MANIFEST).is_file() and (folder / PREPARED_CORPUS_FILE).is_file():
-        use = f"train with --set data.prepared={folder}"
+        use = f"train with {spell_setting('data.prepared', str(folder))}"
         raise UserError(f"{folder}: is a prepared corpus, not a model; {use}")
     if (folder / MANIFEST).is_file():
         return folder
@@ -140,7 +144,8 @@ def find_checkpoint(model: str | Path) -> Path:
         )
     steps = steps_in(folder)
     if not steps:
-        raise UserError(f"{folder}: holds no checkpoint (no step-N); train one with 'dhyan train'")
+        train = spell(command_line="dhyan train", python="dhyan.train")
+        raise UserError(f"{folder}: holds no checkpoint (no step-N); train one with {train}")
     for pointer in (folder / "best.json", folder / "last.json"):
         if not os.path.lexists(pointer):
             continue
@@ -182,14 +187,14 @@ def lock_run(run: Path, *, wait: bool = False) -> IO[bytes]:
         lock = (run / "lock").open("a+b")
     except OSError as error:
         raise UserError(
-            f"{run}: cannot be written to: {error.strerror}; name another --out"
+            f"{run}: cannot be written to: {error.strerror}; name another {spell_option('out')}"
         ) from None
     if not _try_lock(lock):
         lock.seek(0)
         problem = f"{run}: process {lock.read().decode() or 'unknown'} is training here"
         if not wait:
             lock.close()
-            raise UserError(f"{problem}; name another --out")
+            raise UserError(f"{problem}; name another {spell_option('out')}")
         logger.info(f"{problem}: waiting for its end")
         _wait_for_lock(lock)
     lock.truncate(0)

@@ -1,12 +1,14 @@
 """User errors: mistakes in input, options or files that the user can correct."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from string import Formatter
 
 NO_ATTENTION = (
     "this model has no attention: its decoder starts with the encoder's last state and sees nothing "
     "else of the source"
 )
+_on_command_line = False
 
 
 class UserError(ValueError):
@@ -51,3 +53,39 @@ class UnsupportedOption(UserError):
         names = {name for _, name, _, _ in Formatter().parse(self.message) if name}
         options = {name: spell(name) for name in names - self.values.keys()}
         return self.message.format(**options, **self.values)
+
+
+@contextmanager
+def command_line_spelling() -> Iterator[None]:
+    """Messages made inside name the options of the command line, not the keywords of Python."""
+    global _on_command_line
+    before, _on_command_line = _on_command_line, True
+    try:
+        yield
+    finally:
+        _on_command_line = before
+
+
+def spell(*, command_line: str, python: str) -> str:
+    """The spelling that the user of a command, or of the library, understands."""
+    return command_line if _on_command_line else python
+
+
+def spell_option(key: str, value: str | bool | tuple[str, ...] = "") -> str:
+    """An option in a message: `--columns en,hi` for a command, `columns=('en', 'hi')` in Python.
+
+    A key with a dot is a setting, which Python gives as `settings={'data.header': 'no'}`.
+    """
+    if _on_command_line:
+        text = (
+            "" if isinstance(value, bool) else value if isinstance(value, str) else ",".join(value)
+        )
+        return f"--{key.rpartition('.')[2].replace('_', '-')} {text}".rstrip()
+    if not value:
+        return key
+    return spell_setting(key, value) if "." in key else f"{key}={value!r}"
+
+
+def spell_setting(key: str, value: object) -> str:
+    """A setting without an option of its own: `--set KEY=VALUE`, in Python `settings={KEY: VALUE}`."""
+    return spell(command_line=f"--set {key}={value}", python=f"settings={{{key!r}: {value!r}}}")

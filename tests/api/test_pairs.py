@@ -8,7 +8,7 @@ import polars
 import pytest
 
 import dhyan
-from dhyan.api.pairs import to_pairs
+from dhyan.api.pairs import TableOptions, to_pairs
 from dhyan.data.pairs import Pair
 
 PAIRS = [("one", "एक"), ("two", "दो"), ("three", "तीन")]
@@ -57,7 +57,7 @@ def nested_rows():
     ],
 )
 def test_every_form_of_data_gives_the_same_pairs(data, columns):
-    assert list(to_pairs(data, columns).pairs) == PAIRS
+    assert list(to_pairs(data, TableOptions(columns)).pairs) == PAIRS
 
 
 def test_a_series_of_each_side_can_be_zipped():
@@ -75,7 +75,7 @@ def test_a_series_of_each_side_can_be_zipped():
     ],
 )
 def test_columns_that_are_language_codes_name_the_languages(data, columns, languages):
-    assert to_pairs(data, columns).languages == languages
+    assert to_pairs(data, TableOptions(columns)).languages == languages
 
 
 def test_files_are_read_as_by_the_command_line(tmp_path):
@@ -125,7 +125,7 @@ def test_files_are_read_as_by_the_command_line(tmp_path):
 )
 def test_wrong_data_are_one_line_with_place_and_remedy(data, columns, message):
     with pytest.raises(dhyan.UserError) as caught:
-        list(to_pairs(data, columns).pairs)
+        list(to_pairs(data, TableOptions(columns)).pairs)
     text = str(caught.value)
     assert message in text
     assert "\n" not in text

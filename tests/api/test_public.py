@@ -1,8 +1,10 @@
 """The public names: documented with examples that run, typed, and listed on one screen."""
 
+import ast
 import doctest
 import inspect
 import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,10 @@ import pytest
 import dhyan
 from tests.tiny_models import environment
 
+LIBRARY = (
+    *("api", "attention", "config", "data", "decoding", "evaluation", "insight", "kernels"),
+    *("model_check", "models", "run", "safe_io", "text", "training"),
+)
 SUBMODULES = {"lessons", "models"}
 NAMES = sorted({*dir(dhyan)} - SUBMODULES - {"__version__"})
 SCRIPT = """
@@ -60,6 +66,42 @@ def test_the_examples_of_the_docstrings_run(name, run_folder, tmp_path):
         )
     assert results.failed == 0
     assert results.attempted
+
+
+def messages(file):
+    """The texts of a module that are neither docstrings nor the spelling of the command line."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        or (isinstance(node, ast.keyword) and node.arg == "command_line")
+        for inner in ast.walk(node.value)
+        if isinstance(node, ast.keyword) or node.value is inner
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in skipped
+        ):
+            yield node.value
+
+
+def test_no_message_of_the_library_names_an_option_of_the_command_line():
+    source = Path(dhyan.__file__).parent
+    files = [
+        *source.glob("*.py"),
+        *(file for name in LIBRARY for file in (source / name).rglob("*.py")),
+    ]
+    named = {
+        f"{file.relative_to(source)}: {text}"
+        for file in files
+        if file.name != "reference.py"
+        for text in messages(file)
+        if re.search(r"(^|[\s(])--[a-z]", text)
+    }
+    assert not named
 
 
 def test_importing_the_package_imports_neither_torch_nor_frames():

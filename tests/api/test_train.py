@@ -212,3 +212,58 @@ def _runs(folder):
     assert isinstance(run, Run)
     yield run
     run.lock.close()
+
+
+@pytest.mark.parametrize(
+    ("rows", "arguments", "message"),
+    [
+        ("a,b,c\none,एक,x\n", {}, "3 columns; name two with columns=('a', 'b') of a, b, c"),
+        ("one;1,एक\ntwo;2,दो\n", {"suffix": ".tsv"}, "name one with delimiter='comma'"),
+        ("a,b\none,एक\n", {"columns": ("a", "c")}, "no column is called c"),
+        (
+            "one,एक\n",
+            {"columns": ("a", "b"), "header": "no"},
+            "columns=('a', 'b') with header='no'",
+        ),
+        ("a,b\none,एक\n", {"header": "maybe"}, "data.header: 'maybe' is not one of"),
+        ("a,b\none,एक\n", {"columns": "a,b"}, "columns: 'a,b' are not two names"),
+    ],
+)
+def test_errors_of_files_name_python_arguments(rows, arguments, message, tmp_path):
+    file = tmp_path / f"a{arguments.pop('suffix', '.csv')}"
+    file.write_text(rows, encoding="utf-8")
+    for call in (
+        lambda: dhyan.train(file, "numbers", out=tmp_path / "run", progress=False, **arguments),
+        lambda: dhyan.evaluate(["एक"], file, **arguments),
+    ):
+        with pytest.raises(dhyan.UserError) as caught:
+            call()
+        assert message in str(caught.value)
+        assert "--" not in str(caught.value)
+
+
+def test_a_table_without_header_trains_as_its_pairs(train_quickly, pairs, tmp_path):
+    table = tmp_path / "pairs.csv"
+    table.write_text("".join(f"{en};{hi}\n" for en, hi in pairs), encoding="utf-8")
+    arguments = {"header": "no", "delimiter": "semicolon"}
+    result = train_quickly(table, **arguments)
+    assert dhyan.resume(result.folder, progress=False).steps == 1
+    scores = dhyan.evaluate(["एक"] * len(pairs), table, metrics=["chrf"], **arguments)
+    assert list(zip(scores.sources, scores.references, strict=True)) == pairs
+
+
+def test_options_of_files_need_files(train_quickly, pairs):
+    with pytest.raises(dhyan.UserError, match="delimiter: is about files, and the data are none"):
+        train_quickly(pairs, delimiter="tab")
+    with pytest.raises(dhyan.UserError, match="header: is about files, and the data are none"):
+        dhyan.evaluate(["एक"], [("one", "एक")], header="no")
+
+
+def test_leakage_and_log_lines_name_python_arguments(train_quickly, pairs, log):
+    with pytest.raises(dhyan.UserError) as caught:
+        train_quickly(pairs, valid=pairs[:50])
+    assert "settings={'data.drop_leaks': True}" in str(caught.value)
+    assert "--" not in str(caught.value)
+    train_quickly(pairs)
+    assert any("name your own with valid" in line for line in log.messages)
+    assert not any("--" in line for line in log.messages)

@@ -3,20 +3,15 @@
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import dhyan.cli
-from dhyan.cli.evaluate import evaluate
-from dhyan.cli.translate import translate
+from dhyan.cli import app
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
 from dhyan.run import train
 from tests.tiny_models import tiny_settings, write_corpus
 
-app = typer.Typer()
-for command in (evaluate, translate):
-    app.command()(command)
 METRICS = {"bleu", "chrf", "ter"}
 QUICK = ("--bootstrap", 20, "--beam", 1)
 
@@ -173,6 +168,8 @@ def test_translations_in_files_need_no_source(folder):
         ((folder / "one",), "one: a model needs a text to translate; name it with --source"),
         ((wrong, "--train-source", folder / "a.en"), "--train-source is about the source text"),
         ((wrong, "--columns", "a,b"), "--columns is about the source text"),
+        ((wrong, "--header", "no"), "--header is about the source text"),
+        ((wrong, "--delimiter", "tab"), "--delimiter is about the source text"),
     ):
         with pytest.raises(UserError, match=message):
             score_files(*arguments, "--target", test)
@@ -305,6 +302,47 @@ def test_a_reference_beyond_the_learned_positions_is_named(folder, tmp_path):
         run(folder, *arguments, target="long.hi")
     write(gold, [*["0-0"] * 3, "", *["0-0"] * 26])
     assert "alignment error rate" in run(folder, *arguments, target="long.hi")
+
+
+def test_a_table_is_read_with_its_header_and_delimiter(folder, tmp_path):
+    """The scores of the table are those of the same pairs in two text files."""
+    sides = [
+        (folder / name).read_text(encoding="utf-8").splitlines() for name in ("test.en", "test.hi")
+    ]
+    rows = [f"{english};{hindi}" for english, hindi in zip(*sides, strict=True)]
+    table = write(tmp_path / "test.csv", rows)
+    options = ("--header", "no", "--delimiter", "semicolon")
+    in_table = score_files(folder / "wrong.hi", "--source", table, *options)
+    assert in_table["scores"] == results(folder, folder / "wrong.hi")["scores"]
+    write(table, ["hindi;english", *(";".join(row.split(";")[::-1]) for row in rows)])
+    named = score_files(folder / "wrong.hi", "--source", table, "--columns", "english,hindi")
+    assert named["scores"] == in_table["scores"]
+
+
+def test_a_header_of_text_files_keeps_the_lines_of_translations(folder, tmp_path):
+    """Line N of a file of translations belongs to line N of the texts, header or not."""
+    for name, header in (("test.en", "English"), ("test.hi", "Hindi"), ("wrong.hi", "Hindi")):
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        write(tmp_path / name, [header, "", *lines])
+    words = ("--source", tmp_path / "test.en", "--target", tmp_path / "test.hi", "--header", "yes")
+    headed = score_files(tmp_path / "wrong.hi", *words)
+    assert headed["scores"] == results(folder, folder / "wrong.hi")["scores"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--header", "maybe"), "data.header: 'maybe' is not one of 'auto', 'yes', 'no'"),
+        (("--delimiter", ";"), "data.delimiter: ';' is not one of"),
+        (("--columns", "en"), "--columns en: two names with a comma between"),
+        (("--header", "no", "--columns", "en,hi"), "--columns en,hi with --header no; without a"),
+    ],
+)
+def test_options_of_a_table_are_checked(folder, tmp_path, options, message):
+    table = write(tmp_path / "test.csv", ["en,hi,by", "one,एक,me", "two,दो,me"])
+    with pytest.raises(UserError) as caught:
+        score_files(folder / "right.hi", "--source", table, *options)
+    assert message in str(caught.value)
 
 
 def test_files_cannot_be_matched_with_a_table_that_lost_rows(folder):

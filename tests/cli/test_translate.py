@@ -4,10 +4,9 @@ import json
 import sys
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from dhyan.cli.translate import translate
+from dhyan.cli import app
 from dhyan.cli.translate_io import find_term, read_glossary, read_terms
 from dhyan.errors import UserError
 from dhyan.run import train
@@ -43,9 +42,7 @@ def folder(tmp_path_factory):
 def invoke(folder, *arguments, lines=LINES, model="rnn"):
     """Run the command on these lines."""
     text = "".join(f"{line}\n" for line in lines)
-    app = typer.Typer()
-    app.command()(translate)
-    arguments = [str(folder / model), "--threads", "1", *map(str, arguments)]
+    arguments = ["translate", str(folder / model), "--threads", "1", *map(str, arguments)]
     return CliRunner().invoke(app, arguments, input=text)
 
 
@@ -574,6 +571,17 @@ def test_a_column_without_a_header_is_named_by_its_number(folder, tmp_path):
     assert out[:2] == ["id;text;translation", f"2;seven;{expected[1]}"]
 
 
+def test_a_column_is_read_with_header_and_delimiter(folder, tmp_path):
+    expected, _ = run(folder, lines=["three hundred", "seven"])
+    (tmp_path / "a.csv").write_text("1|three hundred\n2|seven\n")
+    options = ("--columns", 2, "--header", "no", "--delimiter", "pipe")
+    out, _ = run(folder, tmp_path / "a.csv", *options)
+    assert out == [f"1|three hundred|{expected[0]}", f"2|seven|{expected[1]}"]
+    (tmp_path / "a.tsv").write_text("a\tb\n2\tseven\n")
+    out, _ = run(folder, tmp_path / "a.tsv", "--columns", 2, "--header", "yes")
+    assert out == ["a\tb\ttranslation", f"2\tseven\t{expected[1]}"]
+
+
 def test_a_row_that_fails_is_named_by_its_line(folder, tmp_path):
     (tmp_path / "a.csv").write_text('id,text\n1,"one\n"\n2,' + "two " * 9 + "\n3,six\n")
     arguments = (tmp_path / "a.csv", "--columns", "text", "-o", tmp_path / "out.csv")
@@ -597,6 +605,8 @@ def test_a_row_that_fails_is_named_by_its_line(folder, tmp_path):
         ("a.jsonl", '{"text": 1}\n', ["--columns", "text"], r"a\.jsonl:1: text is 1, not a text"),
         ("a.jsonl", '{"a": "b"}\n', ["--columns", "text"], r"a\.jsonl:1: no key is called text"),
         ("a.en", "one\n", ["--columns", "text"], r"a\.en: is not a table; columns are those of"),
+        ("a.en", "one\n", ["--header", "yes"], "--header and --delimiter are about a table; add --c"),
+        ("a.csv", "id,text\n", ["--columns", "text", "--header", "no"], "text with --header no; with"),
         ("a.csv", "id,text\n1,one\n", ["--columns", "text", "--json"], "--json: a table gets one"),
         ("a.csv", "id,text\n1,one\n", ["--columns", "text", "--nbest", "2"], "--nbest: a table"),
     ],

@@ -15,6 +15,7 @@ from dhyan.data.primer import TranslationCheck
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.evaluation.significance import Resampling
+from dhyan.run.evaluate import read_test_set
 
 BANK = TranslationCheck("context", "bank", ("किनारे",), ("बैंक",))
 
@@ -125,7 +126,9 @@ def test_half_of_the_gold_links_select_the_layer(tmp_path):
     for name in ("t.en", "t.hi"):
         (tmp_path / name).write_text("".join(lines))
     (tmp_path / "t.gold").write_text("0-0 1?1\n" * 6)
-    tests = file_tests(tmp_path / "t.en", tmp_path / "t.hi", columns=None, gold=tmp_path / "t.gold")
+    tests = file_tests(
+        read_test_set(tmp_path / "t.en", tmp_path / "t.hi", gold=tmp_path / "t.gold")
+    )
     assert len(tests.main.examples) == 6
     chosen = {example.source for example in tests.selection.examples}
     scored = {example.source for example in tests.main.linked.examples}

@@ -5,13 +5,11 @@ import random
 from dataclasses import replace
 
 import pytest
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from dhyan.cli.data import app as data_app
-from dhyan.cli.train import train as train_command
+from dhyan.cli import app
 from dhyan.config import load_recipe
 from dhyan.data.corpus import load_corpus
 from dhyan.data.leakage import MAX_SHARED, MIN_WORDS, LeakageDetector, fold_words
@@ -25,9 +23,6 @@ ENGLISH = [f"w{a}{b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnop
 HINDI = [
     f"{a}{b}" for a in "कखगघचछजझटठडढणतथदधनपफ" for b in ("ा", "ि", "ी", "ु", "ू", "े", "ै", "ो", "ौ", "ं")
 ]
-app = typer.Typer()
-app.add_typer(data_app, name="data")
-app.command("train")(train_command)
 
 
 def sentences(rng, count, min_words=5, max_words=30):

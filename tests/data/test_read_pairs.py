@@ -161,14 +161,14 @@ FILES = {
         {"a.jsonl": b'{"en": "a", "hi": "b", "by": "me"}\n'},
         None,
         "a.jsonl:1",
-        "3 texts, .*; name two with --columns a,b of en, hi, by",
+        "3 texts, .*; name two with columns=\\(.a., .b.\\) of en, hi, by",
     ),
     "JSONL of one key twice": ({"a.jsonl": b"{}\n"}, ("en", "en"), "a.jsonl", "both sides are en"),
     "JSONL with the texts inside": (
         {"a.jsonl": b'{"id": 7, "translation": {"en": "a", "hi": "b"}}\n'},
         None,
         "a.jsonl:1",
-        "0 texts, .*; give --columns translation.en,translation.hi",
+        "0 texts, .*; give columns=\\(.translation.en., .translation.hi.\\)",
     ),
     "JSONL with a spelling slip inside": (
         {"a.jsonl": b'{"id": 7, "translation": {"en": "a", "hi": "b"}}\n'},

@@ -70,7 +70,9 @@ def test_columns_name_the_languages(tmp_path):
     pairs, report = read(path, columns=("vi", "EN"))
     assert pairs == [("một", "one"), ("hai", "two")]
     assert report.dropped["no segment in vi"].locations == [f"{path}:6"]
-    with pytest.raises(UserError, match=r"a\.tmx:4: 3 languages .*; name two with --columns"):
+    with pytest.raises(
+        UserError, match=r"a\.tmx:4: 3 languages .*; name two, as columns=\('en', 'vi'\)"
+    ):
         read(path)
     with pytest.raises(UserError, match="no usable pair .*3 × no segment in fr"):
         read(path, columns=("en", "fr"))
@@ -78,7 +80,9 @@ def test_columns_name_the_languages(tmp_path):
 
 def test_a_third_language_is_an_error_unless_columns_are_named(tmp_path):
     path = write(tmp_path, memory(*UNITS, unit(en="x", de="y")))
-    with pytest.raises(UserError, match=r"a\.tmx:6: a third language, de, .* --columns en,vi"):
+    with pytest.raises(
+        UserError, match=r"a\.tmx:6: a third language, de, .* columns=\('en', 'vi'\)"
+    ):
         read(path)
     assert read(path, columns=("en", "vi"))[0] == PAIRS
 

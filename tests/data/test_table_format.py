@@ -48,7 +48,8 @@ def test_a_header_is_not_a_pair(tmp_path, names):
     path = write_table(tmp_path / "a.tsv", [names, *ROWS])
     pairs, notes = read(path)
     assert pairs == ROWS
-    assert notes == [f"line 1 is the header: {', '.join(names)}; if it is a pair, add --header no"]
+    remedy = "if it is a pair, add header='no'"
+    assert notes == [f"line 1 is the header: {', '.join(names)}; {remedy}"]
     pairs, notes = read(path, header="no")
     assert pairs == [names, *ROWS]
     assert notes == []
@@ -85,7 +86,7 @@ def test_codes_above_words_as_short_are_taken_as_a_pair_and_noted(tmp_path):
     pairs, notes = read(write_table(tmp_path / "a.tsv", rows))
     assert pairs == rows
     assert notes == [
-        "line 1 looks like a header and is taken as a pair: it, es; if it is one, add --header yes"
+        "line 1 looks like a header and is taken as a pair: it, es; if it is one, add header='yes'"
     ]
     assert read(tmp_path / "a.tsv", header="yes")[0] == rows[1:]
 
@@ -102,7 +103,8 @@ def test_two_languages_are_found_among_other_columns(tmp_path):
     assert pairs == ROWS
     assert notes[1] == "of 3 columns en and vi are taken"
     many = [("en", "vi", "de"), *((*row, "x") for row in ROWS)]
-    with pytest.raises(UserError, match="3 columns; name two with --columns a,b of en, vi, de"):
+    remedy = r"name two with columns=\('a', 'b'\) of en, vi, de"
+    with pytest.raises(UserError, match=f"3 columns; {remedy}"):
         list(read_pairs(write_table(tmp_path / "b.tsv", many)))
 
 
@@ -112,9 +114,10 @@ def test_columns_are_named_by_number(tmp_path):
     assert read(path, columns=("3", "2"))[0] == [row[::-1] for row in ROWS]
     write_table(tmp_path / "b.csv", [("x", "Yes", "Có")], ",")
     assert read(tmp_path / "b.csv", columns=("2", "3"), header="no")[0] == [("Yes", "Có")]
-    with pytest.raises(UserError, match="--columns 2,4, but there are 3 columns; give two"):
+    with pytest.raises(UserError, match=r"columns=\('2', '4'\), but there are 3 columns; give two"):
         list(read_pairs(path, columns=("2", "4")))
-    with pytest.raises(UserError, match="--columns en,vi with --header no; .* numbers such as 1,2"):
+    reason = r"columns=\('en', 'vi'\) with header='no'"
+    with pytest.raises(UserError, match=f"{reason}; .* numbers such as 1,2"):
         list(read_pairs(path, columns=("en", "vi"), header="no"))
 
 
@@ -126,7 +129,7 @@ def test_a_header_of_two_text_files_is_noted(tmp_path):
     assert pairs[0] == ("English", "Vietnamese")
     assert notes == [
         "line 1 looks like a header and is taken as a pair: English, Vietnamese; if it is one, add "
-        "--header yes"
+        "header='yes'"
     ]
     pairs, notes = read(*files, header="yes")
     assert pairs == ROWS
@@ -178,7 +181,7 @@ def test_a_delimiter_that_is_named_is_taken(tmp_path):
 
 def test_an_ambiguous_delimiter_is_named_in_the_error(tmp_path):
     path = write_table(tmp_path / "a.tsv", [("left;1", "right"), ("a;2", "b"), ("c;3", "d")], ",")
-    reason = "may be separated by comma or semicolon; name one with --delimiter comma"
+    reason = "may be separated by comma or semicolon; name one with delimiter='comma'"
     with pytest.raises(UserError, match=rf"a\.tsv:1: its columns {reason}"):
         list(read_pairs(path))
     assert read(path, delimiter="comma", header="no")[0][1] == ("a;2", "b")
@@ -187,7 +190,7 @@ def test_an_ambiguous_delimiter_is_named_in_the_error(tmp_path):
 def test_a_row_of_too_many_columns_names_the_delimiter(tmp_path):
     path = write_table(tmp_path / "a.csv", [("en", "vi"), ("a, b", "c"), ("d", "e")], ",")
     remedy = "separate them by one comma, and quote texts that hold a comma, or name another"
-    with pytest.raises(UserError, match=f"a.csv:2: .* 3, not 2; {remedy} one with --delimiter"):
+    with pytest.raises(UserError, match=f"a.csv:2: .* 3, not 2; {remedy} one with delimiter"):
         list(read_pairs(path))
 
 

@@ -752,3 +752,8 @@ def make_hostile(name, valid, run, marker):
 
 
 ALL_HOSTILE = [*HOSTILE_CHECKPOINTS, *HOSTILE_RUNS]
+NOT_AS_BUILT = {  # refused when the model is built on the meta device
+    *("a-model-of-nothing", "recipe-code-for-a-score", "recipe-layers-one-more"),
+    *("recipe-of-the-most-layers", "tokenizer-one-piece-more", "weights-another-name"),
+    *("weights-another-shape", "weights-more-axes", "weights-one-less", "weights-one-more"),
+}

@@ -23,7 +23,12 @@ from dhyan.run.fine_tune import PretrainedModel
 from dhyan.run.load import load, load_ensemble, weights_of
 from dhyan.text.safe_tokenizer import count_pieces
 from tests.fork_server import forked_python
-from tests.model_check.hostile_models import ALL_HOSTILE, make_hostile, sparse_weights
+from tests.model_check.hostile_models import (
+    ALL_HOSTILE,
+    NOT_AS_BUILT,
+    make_hostile,
+    sparse_weights,
+)
 from tests.model_check.valid_model import STEP, model_files, settings, write_model
 from tests.tiny_models import environment, tiny_recipe, write_corpus
 
@@ -35,8 +40,7 @@ ENTRY_POINTS = {
     "average": lambda bad, good, out: average([good, bad], out),
     "info": lambda bad, good, out: info(bad),
 }
-UNKNOWN_ATTENTION = {"recipe-code-for-a-score"}  # described and averaged, never built
-NOT_BUILT = {"average", "info"}
+ACCEPTED = {"average": {"recipe-code-for-a-score"}, "info": NOT_AS_BUILT}  # and never built
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +55,7 @@ def good(tmp_path_factory):
 def test_every_entry_point_refuses_hostile_models(good, tmp_path, entry_point, step):
     marker = tmp_path / "marker"
     for number, name in enumerate(ALL_HOSTILE[::step]):
-        if entry_point in NOT_BUILT and name in UNKNOWN_ATTENTION:
+        if name in ACCEPTED.get(entry_point, ()):
             continue
         bad = make_hostile(name, good, tmp_path / str(number) / "run", marker)
         with pytest.raises(UserError) as caught:
@@ -181,7 +185,7 @@ def test_without_its_plugin_a_model_is_described_but_not_run(tmp_path, capsys):
     recipe = settings("rnn", **{"decoder.attention.score": "own", "text.tokenizer": "bpe"})
     files = {**model_files(), "recipe.toml": dump_recipe(recipe).encode()}
     write_model(tmp_path / "run", files)
-    with pytest.raises(UserError, match="no attention is called 'own'.*--plugin"):
+    with pytest.raises(UserError, match="no attention is called 'own'.*dhyan.register"):
         load(tmp_path / "run", device="cpu")
     info(tmp_path / "run")
     assert "own" in capsys.readouterr().out
@@ -207,6 +211,19 @@ def test_weights_of_an_unknown_attention_are_bounded(tmp_path, monkeypatch, spar
     monkeypatch.setattr("dhyan.atomic_folder.check_files", hash_files)
     with pytest.raises(UserError, match="mostly a hole" if sparse else "bytes it may"):
         info(tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_a_model_is_described_without_torch(good, tmp_path):
+    """Also one whose weights do not fit its recipe: `info` prints facts of checked files."""
+    other = make_hostile("recipe-layers-one-more", good, tmp_path / "run", tmp_path / "marker")
+    for folder in (good, other):
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_TORCH, "info", str(folder)],
+            capture_output=True, text=True, env=environment(),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "parameters" in done.stdout
 
 
 def test_every_entry_point_reads_the_valid_model(good, tmp_path, capsys):

@@ -93,7 +93,7 @@ def test_models_that_cannot_be_averaged_are_refused(run, files, tmp_path):
     settings = {"training.seed": 2, "training.steps": 2, "training.keep_checkpoints": 99}
     list(train(tiny_recipe("rnn", *files, **settings), other, threads=1))
     with pytest.raises(
-        UserError, match=r"other random weights, training.seed 1 and 2; name .* --init-from"
+        UserError, match=r"other random weights, training.seed 1 and 2; name .* training.init_from"
     ):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -105,7 +105,7 @@ def test_other_vocabularies_are_refused(run, files, tmp_path):
     settings = {"training.steps": 6, "training.keep_checkpoints": 99}
     list(train(tiny_recipe("rnn", *few, **settings), other, threads=1))
     with pytest.raises(
-        UserError, match="source vocabularies differ; name .* --init-vocabulary keep"
+        UserError, match="source vocabularies differ; name .*init_vocabulary': 'keep'"
     ):
         average([run / "step-2", other / "step-2"], tmp_path / "out")
 
@@ -154,7 +154,7 @@ def test_an_average_cannot_be_resumed(run, files, tmp_path):
     average(newest(run, 2), out)
     recipe = tiny_recipe("rnn", *files, **{"training.keep_checkpoints": 99, "training.steps": 8})
     with pytest.raises(
-        UserError, match="average of 2 models and cannot be resumed: .* --init-from"
+        UserError, match="average of 2 models and cannot be resumed: .*'training.init_from'"
     ):
         train(recipe, out, resume=True)
     assert dhyan.load(out)(["five"])

@@ -157,7 +157,7 @@ def test_placeholders_that_a_model_has_no_tokens_for_are_refused(family, files, 
         "text.target_vocabulary_size": 370,
     }
     with pytest.raises(
-        UserError, match="placeholders: url: .* has no tokens.*--init-vocabulary extend"
+        UserError, match="placeholders: url: .* has no tokens.*init_vocabulary': 'extend'"
     ):
         fine_tune(family, files, trained[0], tmp_path / "keep", **more)
     extended = {**more, "training.init_vocabulary": "extend"}
@@ -371,5 +371,6 @@ def test_another_width_is_refused_before_any_data_are_read(tmp_path, family, sid
     recipe = tiny_recipe(
         family, "nowhere.en", "nowhere.hi", **{f"{side}.pretrained_embedding": str(path)}
     )
-    with pytest.raises(UserError, match=f"are 9 wide, the embedding 16; give --set {side}.{key}=9"):
+    remedy = f"give settings={{'{side}.{key}': 9}}"
+    with pytest.raises(UserError, match=f"are 9 wide, the embedding 16; {remedy}"):
         train(recipe, tmp_path / "run")

@@ -227,7 +227,7 @@ def test_only_the_newest_and_the_best_are_kept(files, tmp_path):
 
 def test_a_run_is_not_started_over_another(finished):
     recipe, out, _ = finished
-    with pytest.raises(UserError, match="holds a run already: add --resume"):
+    with pytest.raises(UserError, match="holds a run already: add resume=True"):
         train(recipe, out)
 
 
@@ -541,7 +541,7 @@ def test_an_out_that_is_a_file_is_refused_before_reading_pairs(tmp_path, out):
 
 
 def test_without_data_the_error_names_the_options(tmp_path):
-    with pytest.raises(UserError, match="--source FILE --target FILE"):
+    with pytest.raises(UserError, match="no training data: name it with data.source"):
         train(dhyan.config.load_recipe("bahdanau2015-small"), tmp_path / "run")
 
 

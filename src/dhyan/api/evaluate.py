@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from dhyan.api.pairs import Columns, PairData, to_pairs
+from dhyan.api.pairs import Columns, PairData, TableOptions, to_pairs
 from dhyan.api.train import TrainingResult
 from dhyan.config import DecodingChanges
+from dhyan.config.sections import Delimiter, Header
 from dhyan.decoding.translator import Translator
 from dhyan.display import html_table, make_frame
 from dhyan.errors import UserError
@@ -74,6 +75,8 @@ def evaluate(
     metrics: Sequence[str] = DEFAULT_METRICS,
     *,
     columns: Columns | None = None,
+    header: Header = "auto",
+    delimiter: Delimiter = "",
     language: str = "",
     device: str = "auto",
     **changes: Unpack[DecodingChanges],
@@ -81,16 +84,16 @@ def evaluate(
     """Translate the sources of `data` and score the translations against the targets.
 
     `model` is a translator, the result of `dhyan.train`, a model folder, the name of a pretrained
-    model, or a list of finished translations. `data` has any form that `dhyan.train` takes.
-    `metrics` are among `bleu`, `chrf` and `ter`; the figures are sacreBLEU's, and `language` chooses
-    its tokenizer, by default that of the model. Further keywords are decoding options, such as
-    `beam=1`.
+    model, or a list of finished translations. `data` has any form that `dhyan.train` takes, with
+    the same `columns`, `header` and `delimiter`. `metrics` are among `bleu`, `chrf` and `ter`; the
+    figures are sacreBLEU's, and `language` chooses its tokenizer, by default that of the model.
+    Further keywords are decoding options, such as `beam=1`.
 
     >>> dhyan.evaluate(["सात"], [("seven", "सात")], metrics=["chrf"])
     Evaluation(chrF++ 100.00; 1 sentences)
     """
     chosen = check_metrics([metrics] if isinstance(metrics, str) else metrics)
-    stream = to_pairs(data, columns)
+    stream = to_pairs(data, TableOptions(columns, header, delimiter))
     pairs = list(stream.pairs)
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     translator = _translator(model, device)

@@ -6,7 +6,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from dhyan.config import shipped_recipes, suggestion
+from dhyan.config import Data, shipped_recipes, suggestion
+from dhyan.config.sections import Delimiter, Header
+from dhyan.config.settings import parse_section
 from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
 from dhyan.errors import UserError
@@ -57,17 +59,51 @@ class PairStream:
         return _language(source), _language(target)
 
 
-def to_pairs(data: PairData, columns: Columns | None = None, *, name: str = "data") -> PairStream:
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is read: the columns of source and target; of files also header and delimiter."""
+
+    columns: Columns | None = None
+    header: Header = "auto"
+    delimiter: Delimiter = ""
+
+    def settings(self) -> dict[str, Any]:
+        """The options that were given, as settings of a recipe."""
+        given = {
+            name: value for name, value in vars(self).items() if value not in (None, "auto", "")
+        }
+        if self.columns:
+            given["columns"] = list(self.columns)
+        return {f"data.{name}": value for name, value in given.items()}
+
+    def check(self, *, files: bool) -> None:
+        """Refuse columns that are not two names, unknown values, and options without effect."""
+        _check_columns(self.columns)
+        parse_section(Data, {"header": self.header, "delimiter": self.delimiter}, "data")
+        for name in ("header", "delimiter"):
+            if not files and f"data.{name}" in self.settings():
+                raise UserError(f"{name}: is about files, and the data are none; leave it out")
+
+
+ANY_TABLE = TableOptions()
+
+
+def to_pairs(
+    data: PairData, options: TableOptions = ANY_TABLE, *, name: str = "data"
+) -> PairStream:
     """The pairs of any input; `name` is the argument's name in errors.
 
-    Rows are pairs or dictionaries; `columns` names the two columns or keys, with a dot for nested
-    ones. Without it they are `source` and `target`, or the only two. Files are read as by
+    Rows are pairs or dictionaries; the columns are two columns or keys, with a dot for nested
+    ones. Without them they are `source` and `target`, or the only two. Files are read as by
     `dhyan train`. A cell that is not a text is a UserError that names the row.
     """
-    _check_columns(columns)
-    if files := files_of(data, name):
+    files, columns = files_of(data, name), options.columns
+    options.check(files=bool(files))
+    if files:
         source, target = files
-        read = read_pairs(source, target, columns=columns)
+        read = read_pairs(
+            source, target, columns=columns, header=options.header, delimiter=options.delimiter
+        )
         names = columns or ((source.suffix[1:], target.suffix[1:]) if target else None)
         return PairStream(((pair.source, pair.target) for pair in read), names)
     rows = _rows(data, columns, name)

@@ -12,11 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dhyan.api.pairs import Columns, PairData, PairStream, files_of, to_pairs
+from dhyan.api.pairs import Columns, PairData, PairStream, TableOptions, files_of, to_pairs
 from dhyan.api.progress import show_progress
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import is_run
 from dhyan.config import Recipe, dump_recipe, load_recipe
+from dhyan.config.sections import Delimiter, Header
 from dhyan.decoding.translator import Translator
 from dhyan.display import make_frame
 from dhyan.errors import UserError
@@ -74,6 +75,8 @@ def train(
     *,
     out: str | Path | None = None,
     columns: Columns | None = None,
+    header: Header = "auto",
+    delimiter: Delimiter = "",
     valid: PairData | None = None,
     steps: int | None = None,
     epochs: int | None = None,
@@ -88,8 +91,9 @@ def train(
     `data` is a list or generator of (source, target), a pandas or polars frame, a Hugging Face
     dataset, a table file, or a tuple of two files; a recipe with a synthetic task needs none.
     `columns` names the columns of both sides, as in `("en", "hi")` or
-    `("translation.en", "translation.hi")`. `valid` is the validation set, of any of these forms;
-    without it pairs are held out.
+    `("translation.en", "translation.hi")`; `header` ("auto", "yes", "no") and `delimiter` ("tab",
+    "comma", "semicolon", "pipe") say how files are read. `valid` is the validation set, of any of
+    these forms; without it pairs are held out.
 
     `recipe` is a shipped name, a TOML file or a `Recipe`. `steps`, `epochs` and `seed` override it,
     and `settings` any other key: `settings={"training.learning_rate": 0.0005}`.
@@ -117,8 +121,12 @@ def train(
         )
     overrides = _overrides(settings, steps=steps, epochs=epochs, seed=seed)
     _check_recipe(recipe, data, overrides)
+    table = TableOptions(columns, header, delimiter)
+    inputs = [("data", data), ("valid", valid)]
+    files = [files_of(own, name) for name, own in inputs if own is not None]
+    table.check(files=data is None or any(files))
     with _removed_on_error(folder) as written:
-        overrides = {**_write_data(folder, data, valid, columns, written), **overrides}
+        overrides = {**_write_data(folder, data, valid, table, written), **overrides}
         run = start_run(_with_settings(recipe, overrides), folder, device=device, threads=threads)
     return _finish(run, device=device, progress=progress)
 
@@ -236,11 +244,11 @@ def _write_data(
     folder: Path,
     data: PairData | None,
     valid: PairData | None,
-    columns: Columns | None,
+    table: TableOptions,
     written: list[Path],
 ) -> dict[str, Any]:
     """The settings that name the data; pairs in memory are written to tables in the run folder."""
-    settings: dict[str, Any] = {"data.columns": list(columns)} if columns else {}
+    settings = table.settings()
     sides = {"": ("data", data), "valid_": ("valid", valid)}
     for side, (name, pairs) in sides.items():
         if pairs is None:
@@ -248,9 +256,9 @@ def _write_data(
         if files := files_of(pairs, name):
             source, target = files
         else:
-            stream = to_pairs(pairs, columns, name=name)
+            stream = to_pairs(pairs, TableOptions(table.columns), name=name)
             source, target = folder / DATA_FOLDER / f"{side.rstrip('_') or 'train'}.jsonl", None
-            _write_table(source, stream, columns or ("source", "target"))
+            _write_table(source, stream, table.columns or ("source", "target"))
             written.append(source)
             languages = zip(("source", "target"), stream.languages, strict=True)
             settings |= {f"data.{end}_language": code for end, code in languages if code}

@@ -25,7 +25,7 @@ from dhyan.cli.show import show
 from dhyan.cli.studio import studio
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
-from dhyan.errors import UserError
+from dhyan.errors import UserError, command_line_spelling
 from dhyan.version import __version__
 
 UsageError: Any = typer.BadParameter.__base__  # typer exports only this subclass of it
@@ -58,6 +58,7 @@ def print_version(requested: bool) -> bool:
 
 @app.callback()
 def options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
@@ -73,6 +74,7 @@ def options(
 
     First steps: dhyan demo
     """
+    context.with_resource(command_line_spelling())
     for file in plugin or ():
         run_plugin(file)
 

@@ -17,7 +17,9 @@ import typer
 from dhyan.cli.messages import REPORT_SECONDS, Exit, ProgressLines, log_to_stderr
 from dhyan.cli.options import (
     Columns,
+    Delimiter,
     Device,
+    Header,
     Overrides,
     Quiet,
     Seed,
@@ -25,7 +27,7 @@ from dhyan.cli.options import (
     Target,
     Threads,
     option,
-    split_columns,
+    table_settings,
 )
 from dhyan.cli.progress import (
     EXIT_CODES,
@@ -77,6 +79,8 @@ def compare(
     source: Source = "",
     target: Target = "",
     columns: Columns = "",
+    header: Header = "",
+    delimiter: Delimiter = "",
     test_source: Annotated[
         Path | None, typer.Option(help="Test set, source side; else pairs are held out.")
     ] = None,
@@ -125,11 +129,14 @@ def compare(
     log_to_stderr(quiet=quiet)
     preset = _preset(ladder=ladder, quick=quick)
     allowed = parse_budget(budget or preset.budget)
+    table = table_settings(columns, header, delimiter)
     options = {
         "data.task": data or ("primer" if ladder and not source else ""),
         "data.source": source,
         "data.target": target,
-        "data.columns": list(split_columns(columns) or ()),
+        "data.columns": list(table.columns),
+        "data.header": header,
+        "data.delimiter": delimiter,
         "training.seed": seed,
     }
     chosen = _candidates(
@@ -139,7 +146,9 @@ def compare(
         source=str(test_source or ""),
         target=str(test_target or ""),
         gold=str(gold_alignment or ""),
-        columns=split_columns(columns) or (),
+        columns=table.columns,
+        header=table.header,
+        delimiter=table.delimiter,
         quick=quick,
     )
     size = parse_count(parameters or preset.parameters)

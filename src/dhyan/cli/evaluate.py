@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -16,12 +16,15 @@ from dhyan.cli.options import (
     AsJson,
     Beam,
     Columns,
+    Delimiter,
     Device,
+    Header,
     Threads,
     check_models,
     is_model,
     load_model,
     split_columns,
+    table_settings,
 )
 from dhyan.cli.progress import interruptible, throttled
 from dhyan.errors import NO_ATTENTION, UserError
@@ -142,6 +145,8 @@ def evaluate(
     source: Source = None,
     target: Targets = None,
     columns: Columns = "",
+    header: Header = "",
+    delimiter: Delimiter = "",
     beam: Beam = None,
     language: Language = "",
     metrics: Metrics = "bleu,chrf,ter",
@@ -179,8 +184,15 @@ def evaluate(
     report, method = ReadReport(), test or SignificanceTest.bootstrap
     resampling = Resampling(bootstrap, SEED if seed is None else seed, method.value)
     _check_models_only(systems, attention=attention_statistics, gold=gold_alignment is not None)
+    table = table_settings(columns, header, delimiter)
     if source is None:
-        _check_source_unused(systems, columns=columns, train_source=train_source)
+        about_source = {
+            "--train-source": train_source,
+            "--columns": columns,
+            "--header": header,
+            "--delimiter": delimiter,
+        }
+        _check_source_unused(systems, about_source)
     targets = target or []
     first_target = targets[0] if targets else None
     reference_set = read_test_set(
@@ -188,6 +200,8 @@ def evaluate(
         first_target,
         other_targets=targets[1:],
         columns=split_columns(columns),
+        header=table.header,
+        delimiter=table.delimiter,
         gold=gold_alignment,
         report=report,
     )
@@ -270,14 +284,12 @@ def _check_models_only(systems: Iterable[str], *, attention: bool, gold: bool) -
             raise UserError(f"{system}: a file of translations has no attention; leave out {flag}")
 
 
-def _check_source_unused(
-    systems: Iterable[str], *, columns: str, train_source: Path | None
-) -> None:
+def _check_source_unused(systems: Iterable[str], options: Mapping[str, object]) -> None:
     """Raise an error for a model or an option that needs the source text."""
     for system in systems:
         if is_model(system):
             raise UserError(f"{system}: a model needs a text to translate; name it with --source")
-    for flag, value in (("--train-source", train_source), ("--columns", columns)):
+    for flag, value in options.items():
         if value:
             raise UserError(f"{flag} is about the source text; name it with --source")
 

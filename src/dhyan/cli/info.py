@@ -18,14 +18,14 @@ EMPTY: tuple[object, ...] = ("", "none", False, [])
 def info(model: Model, as_json: AsJson = False) -> None:
     """Print the model card: recipe, parameters, scores, checksums.
 
-    Every file is compared with its checksum.
+    Every file is compared with its checksum; the model is not built.
 
     Example: dhyan info runs/bahdanau2015-small
     """
     from dhyan.checkpoint import read_manifest
-    from dhyan.model_check import read_model
+    from dhyan.model_check import read_without_torch
 
-    checked = read_model(model, allow_unknown_attention=True)
+    checked = read_without_torch(model)
     recipe, manifest = asdict(checked.recipe), read_manifest(checked.folder)
     progress = _progress(checked.folder, manifest)
     card = {

@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from dhyan.config import Data, DecodingChanges, DecodingOptions, Training
-from dhyan.config.settings import settings_of
+from dhyan.config.settings import parse_section, settings_of
 from dhyan.errors import UserError
 from dhyan.pretrained import model_folder
 
@@ -153,6 +153,16 @@ def split_columns(text: str) -> tuple[str, str] | None:
     if len(names) != 2 or not all(names):
         raise UserError(f"--columns {text}: two names with a comma between, source then target")
     return names[0], names[1]
+
+
+def table_settings(columns: str, header: str, delimiter: str) -> Data:
+    """The settings of [data] that say how a table is read."""
+    settings = {
+        "columns": list(split_columns(columns) or ()),
+        "header": header or "auto",
+        "delimiter": delimiter,
+    }
+    return cast(Data, parse_section(Data, settings, "data"))
 
 
 def load_model(model: str, device: str, threads: int, ensemble: Sequence[str] = ()) -> "Translator":

@@ -14,11 +14,14 @@ from dhyan.cli.messages import Exit, ProgressLines, warn
 from dhyan.cli.options import (
     AsJson,
     Beam,
+    Delimiter,
     Device,
+    Header,
     Model,
     Threads,
     load_model,
     option,
+    table_settings,
     with_decoding_options,
 )
 from dhyan.cli.translate_io import (
@@ -143,6 +146,8 @@ def translate(
     model: Model,
     file: File = None,
     columns: Column = "",
+    header: Header = "",
+    delimiter: Delimiter = "",
     output: Output = None,
     other_models: OtherModels = None,
     beam: Beam = None,
@@ -175,7 +180,7 @@ def translate(
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
-    table = open_table(file, columns, style)
+    table = open_table(file, columns, style, table_settings("", header, delimiter))
     if prefixes:
         _check_prefix_count(file, table, prefixes)
     interactive = file is None and sys.stdin is not None and sys.stdin.isatty()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dhyan.cli.messages import warn
+from dhyan.config import Data
 from dhyan.errors import UserError
 from dhyan.text.compression import OPENERS
 
@@ -51,24 +52,33 @@ def read_input(file: Path | None) -> Iterator[Line]:
         yield Line(text, UserError(problem) if problem else None)
 
 
-def open_table(file: Path | None, columns: str, style: "OutputStyle") -> "TableColumn | None":
-    """The column to translate of a table, checked to its end; None for plain text."""
+def open_table(
+    file: Path | None, columns: str, style: "OutputStyle", settings: Data
+) -> "TableColumn | None":
+    """The column to translate of a table, checked to its end; None for plain text.
+
+    The settings name the table's header and delimiter.
+    """
     from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
     from dhyan.data.table_column import column_names, open_column
 
     if not columns:
         if file and format_suffix(file) in TABLE_SUFFIXES and file.exists():
-            names = ", ".join(column_names(file))[:300]
+            names = ", ".join(column_names(file, settings.delimiter))[:300]
             raise UserError(
                 f"{file}: is a table; name the column to translate of {names}: --columns"
             )
+        if settings != Data():
+            raise UserError("--header and --delimiter are about a table; add --columns")
         return None
     if file is None:
         raise UserError(f"--columns {columns}: is a column of a table; name its FILE")
-    if "," in columns and columns not in column_names(file):
+    if "," in columns and columns not in column_names(file, settings.delimiter):
         raise UserError(f"--columns {columns}: one column is translated; name one")
     style.check_table()
-    table = open_column(file, columns, NEW_COLUMN)
+    table = open_column(
+        file, columns, NEW_COLUMN, header=settings.header, delimiter=settings.delimiter
+    )
     for _ in table.rows():
         pass
     return table

@@ -18,7 +18,7 @@ from dhyan.compare.equal_parameters import Count, parameter_counter, scale_to_bu
 from dhyan.compare.shared_corpus import open_shared, prepare_shared
 from dhyan.compare.test_sets import EvaluationOptions, write_tests
 from dhyan.config import Recipe, differences, dump_recipe, parse_recipe
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.run.resume_checks import check_recipe_builds
 
 logger = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ def read_plan(folder: Path, request: PlanRequest | None = None) -> Plan | None:
         plan = Plan(folder, tuple(entries), Budget(**parts["budget"]), parts["parameters"])
     except (ValueError, KeyError, TypeError):
         raise UserError(
-            f"{path}: not a plan that this version can read; name another --out"
+            f"{path}: not a plan that this version can read; name another {spell_option('out')}"
         ) from None
     if request:
         _check_same(folder, parts, request)
@@ -200,7 +200,7 @@ def _check_same(folder: Path, parts: Mapping[str, Any], request: PlanRequest) ->
         if old != new:
             raise UserError(
                 f"{folder} compares something else: {what}: {old} before, {new} now; give the same "
-                f"again, or another --out"
+                f"again, or another {spell_option('out')}"
             )
 
 

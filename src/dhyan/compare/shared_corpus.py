@@ -11,7 +11,7 @@ from dhyan.data.corpus import read_corpus, with_languages
 from dhyan.data.pairs import Pair
 from dhyan.data.prepare import prepare
 from dhyan.data.prepared_corpus import PreparedCorpus, open_prepared
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 
 PAIRS, CORPUS = "pairs", "corpus"
 MARKER = ".comparison"  # marks a folder whose pairs and corpus belong to a comparison
@@ -42,7 +42,7 @@ def _clear(folder: Path) -> None:
     marker = folder / MARKER
     for path in (folder / PAIRS, folder / CORPUS):
         if path.exists() and not marker.exists():
-            raise UserError(f"{path}: exists already; name another --out")
+            raise UserError(f"{path}: exists already; name another {spell_option('out')}")
         if path.exists():
             shutil.rmtree(path)
     marker.touch()

@@ -11,6 +11,7 @@ from typing import Any
 from dhyan.atomic_folder import to_json_bytes
 from dhyan.checkpoint import replace_file
 from dhyan.config import Recipe
+from dhyan.config.sections import Delimiter, Header
 from dhyan.data.corpus import with_languages
 from dhyan.data.filters import distinct
 from dhyan.data.pairs import Pair
@@ -104,11 +105,8 @@ def read_tests(folder: Path) -> EvaluationSets:
     return EvaluationSets(tuple(map(_set, parts["sets"])), _set(parts["selection"]))
 
 
-def file_tests(
-    source: Path, target: Path | None, *, columns: tuple[str, str] | None, gold: Path | None
-) -> EvaluationSets:
+def file_tests(reference_set: ReferenceSet) -> EvaluationSets:
     """Test files; half of the gold links select the layer, the other half are scored."""
-    reference_set = read_test_set(source, target, columns=columns, gold=gold)
     links = [pharaoh(gold.sure, gold.possible) for gold in reference_set.gold] or [""] * len(
         reference_set.pairs
     )
@@ -122,7 +120,8 @@ def file_tests(
     selection = EvaluationSet(
         "selection", "every second sentence of the test", tuple(examples[::2])
     )
-    return EvaluationSets((EvaluationSet("test", str(source), tuple(scored)),), selection.linked)
+    test = EvaluationSet("test", str(reference_set.file), tuple(scored))
+    return EvaluationSets((test,), selection.linked)
 
 
 def held_out_tests(pairs: Sequence[Pair]) -> EvaluationSets:
@@ -260,6 +259,8 @@ class EvaluationOptions:
     target: str = ""
     gold: str = ""
     columns: tuple[str, ...] = ()
+    header: Header = "auto"
+    delimiter: Delimiter = ""
     quick: bool = False
 
     def check(self) -> None:
@@ -270,12 +271,15 @@ class EvaluationOptions:
 
     def of_files(self) -> EvaluationSets:
         """Test sets from the files."""
-        return file_tests(
+        reference_set = read_test_set(
             Path(self.source),
             Path(self.target) if self.target else None,
             columns=self._columns(),
+            header=self.header,
+            delimiter=self.delimiter,
             gold=Path(self.gold) if self.gold else None,
         )
+        return file_tests(reference_set)
 
     def _columns(self) -> tuple[str, str] | None:
         """The columns of the training files apply to the test file too, if it is a table."""

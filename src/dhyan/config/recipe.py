@@ -270,7 +270,7 @@ def _between_sections(recipe: Recipe) -> Iterator[Problem]:
     if "one_hot" in (encoder.input, decoder.input) and training.init_vocabulary != "keep":
         yield (
             "training.init_vocabulary",
-            "one-hot input has no rows to carry over; give 'keep' (--init-vocabulary keep)",
+            "one-hot input has no rows to carry over; give 'keep'",
         )
 
 

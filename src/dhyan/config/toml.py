@@ -18,7 +18,7 @@ from dhyan.config.settings import (
     toml_lines,
     values_by_key,
 )
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell
 from dhyan.safe_io.files import read_file
 from dhyan.safe_io.json_toml import read_toml
 
@@ -88,7 +88,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     """`key=value` of a command line; what is not a TOML value is a plain string."""
     key, equals, value_text = text.partition("=")
     if not equals or not key.strip():
-        raise UserError(f"--set {text}: write it as key=value, for example training.steps=500")
+        place = spell(command_line=f"--set {text}", python=repr(text))
+        raise UserError(f"{place}: write it as key=value, for example training.steps=500")
     try:
         value = tomllib.loads(f"value = {value_text}")["value"]
     except tomllib.TOMLDecodeError:

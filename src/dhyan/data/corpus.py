@@ -28,7 +28,7 @@ from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_p
 from dhyan.data.script_check import warn_about_scripts
 from dhyan.data.store import Examples
 from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell
 from dhyan.text.languages import language_of, parse_language
 from dhyan.text.tokenizer import Tokenizer
 
@@ -131,7 +131,8 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
     elif data.source:
         main = _read_main(data, stream=stream)
     else:
-        raise UserError("no training data: name it with --source FILE --target FILE")
+        options = spell(command_line="--source FILE --target FILE", python="data.source")
+        raise UserError(f"no training data: name it with {options}")
     parts = [WeightedPairs(ExcludeSources(main.pairs, main.held_out_sources))]
     fingerprints = [main.fingerprint]
     for files in mixed_files(data):
@@ -256,6 +257,11 @@ def _distinct_sources(pairs: Iterator[Pair], count: int) -> list[Pair]:
     return chosen
 
 
+def valid_options() -> str:
+    """The options that name the validation set, for a message."""
+    return spell(command_line="--valid-source and --valid-target", python="valid")
+
+
 def _hold_out(pairs: Iterable[Pair], total: int) -> list[Pair]:
     """Pairs to validate on, if there are enough."""
     held_out = _evenly_spaced(pairs, total, min(MAX_HELD_OUT, total // HOLD_OUT_EVERY))
@@ -268,7 +274,7 @@ def _hold_out(pairs: Iterable[Pair], total: int) -> list[Pair]:
     logger.info(
         f"held out {len(held_out):,} pairs to validate on"
         + (f" and left out {shared:,} more that share a source with them" if shared else "")
-        + "; name your own with --valid-source and --valid-target"
+        + f"; name your own with {valid_options()}"
     )
     return held_out
 

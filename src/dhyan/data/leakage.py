@@ -13,7 +13,7 @@ from dhyan.data.corpus_files import read_files, test_files
 from dhyan.data.filters import invisible_classes, split_words
 from dhyan.data.pairs import Occurrences, Pair
 from dhyan.data.read_text import printable
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.text.normalize import normalize
 
 logger = logging.getLogger(__name__)
@@ -38,8 +38,6 @@ _RANK = {kind: rank for rank, kind in enumerate(MATCH_KINDS)}
 _UNSPACED_SCRIPTS = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 )
-REMEDY = "take them out of training with --drop-leaks, or train all the same with --allow-leakage"
-
 Ngram = tuple[str, ...]
 
 
@@ -207,7 +205,11 @@ def find_leaks(
     reports = [report for report in detector.reports() if report.all]
     significant = [report for report in reports if report.significant]
     if significant and not (data.allow_leakage or data.drop_leaks):
-        raise UserError(f"{'; '.join(map(str, significant))}; {REMEDY}")
+        drop, allow = (
+            spell_option(f"data.{name}", True) for name in ("drop_leaks", "allow_leakage")
+        )
+        remedy = f"take them out of training with {drop}, or train all the same with {allow}"
+        raise UserError(f"{'; '.join(map(str, significant))}; {remedy}")
     for report in reports:
         action = "their training pairs are dropped" if data.drop_leaks else "allowed"
         chance = "short sentences, as expected by chance"

@@ -29,7 +29,7 @@ from dhyan.data.prepared_corpus import (
     read_manifest,
 )
 from dhyan.data.store import create_store
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.version import __version__
 
@@ -72,7 +72,10 @@ def prepare(
         with atomic_folder(path) as folder:
             manifest = _write(folder, recipe, corpus, tokenizers())
     except OSError as error:
-        file, remedy = error.filename or out, "make room or fix it, or name another --out"
+        file, remedy = (
+            error.filename or out,
+            f"make room or fix it, or name another {spell_option('out')}",
+        )
         raise UserError(f"{file}: cannot be written: {error.strerror}; {remedy}") from None
     return _sizes(out, manifest)
 
@@ -85,7 +88,10 @@ def _check_preparable(
     if data.prepared:
         raise UserError(f"data.prepared: {data.prepared} is prepared already; train with it")
     if data.task:
-        raise UserError(f"data.task: {data.task!r} generates its own pairs; name --source FILE")
+        raise UserError(
+            f"data.task: {data.task!r} generates its own pairs; name "
+            f"{spell_option('data.source', 'FILE')}"
+        )
     if init and choose_tokenizers is None:
         raise UserError(
             f"training.init_from: {init} has its own vocabularies; pass `choose_tokenizers`"
@@ -93,9 +99,13 @@ def _check_preparable(
     check_writable(out)
     if out.is_dir() and not (out / MANIFEST).exists():
         if any(out.iterdir()):
-            raise UserError(f"{out}: holds something else already; name another --out")
+            raise UserError(
+                f"{out}: holds something else already; name another {spell_option('out')}"
+            )
         if out.samefile(os.curdir):
-            raise UserError(f"{out}: is the folder you are in; name a new one as --out")
+            raise UserError(
+                f"{out}: is the folder you are in; name a new one as {spell_option('out')}"
+            )
 
 
 def _write(
@@ -142,7 +152,8 @@ def _check_existing(
     manifest = read_manifest(out)
     if manifest["fingerprint"] != corpus.fingerprint:
         raise UserError(
-            f"{out}: was prepared from other pairs, or other weights; name another --out"
+            f"{out}: was prepared from other pairs, or other weights; name another "
+            f"{spell_option('out')}"
         )
     check_same_settings(out, manifest, _without_files(recipe))
     check_files(out, manifest)
@@ -151,7 +162,9 @@ def _check_existing(
         new = [tokenizer.to_json() for tokenizer in tokenizers()]
         same = new == [Tokenizer.load(out / name).to_json() for name in TOKENIZERS]
     if not same:
-        raise UserError(f"{out}: was prepared with other vocabularies; name another --out")
+        raise UserError(
+            f"{out}: was prepared with other vocabularies; name another {spell_option('out')}"
+        )
     logger.info(f"{out}: already prepared, and nothing has changed")
     return _sizes(out, manifest)
 

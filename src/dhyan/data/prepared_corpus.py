@@ -14,7 +14,7 @@ from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
 from dhyan.data.read_text import file_error, suggest_path
 from dhyan.data.store import FILES, Examples, open_store
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -58,10 +58,14 @@ class PreparedCorpus:
 
     def vocabulary_pairs(self, recipe: Recipe) -> Iterator[Pair]:
         """Not available: the folder holds token ids, not sentences."""
+        model, extend, new = (
+            spell_option("training.init_from"),
+            spell_option("training.init_vocabulary", "extend"),
+            spell_option("training.init_vocabulary", "new"),
+        )
         raise UserError(
             f"{self.folder}: holds ids, not sentences to learn from; prepare it with the same "
-            f"--init-from and --init-vocabulary extend, then train with --init-vocabulary "
-            f"new, which takes its own"
+            f"{model} and {extend}, then train with {new}, which takes its own"
         )
 
     def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
@@ -76,8 +80,12 @@ class PreparedCorpus:
         """The training pairs, if they were encoded by these tokenizers."""
         for tokenizer, stored in zip((source, target), self.tokenizers, strict=True):
             if tokenizer.to_json() != stored.to_json():
-                remedy = "prepare it with the same --init-from, or train with --init-vocabulary new"
-                raise UserError(f"{self.folder}: was encoded by other vocabularies; {remedy}")
+                model = spell_option("training.init_from")
+                new = spell_option("training.init_vocabulary", "new")
+                raise UserError(
+                    f"{self.folder}: was encoded by other vocabularies; prepare it with the same "
+                    f"{model}, or train with {new}"
+                )
         sizes, weights = self.manifest["sizes"], self.manifest["weights"]
         return replace(
             open_store(self.folder),

@@ -27,7 +27,7 @@ from dhyan.data.table_format import (
     header_columns,
     is_header,
 )
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 
 DEFAULT_KEYS = ("source", "target")
 
@@ -71,7 +71,9 @@ def read_table(
 def _separator_remedy(table: TableFormat) -> str:
     name = next((name for name, text in DELIMITERS.items() if text == table.delimiter), "separator")
     quotes = f", and quote texts that hold a {name}" if table.quoted else ""
-    return f"separate them by one {name}{quotes}, or name another one with --delimiter"
+    return (
+        f"separate them by one {name}{quotes}, or name another one with {spell_option('delimiter')}"
+    )
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def _choose_columns(
     detected = is_header(fields, sample[1:])
     named = format_suffix(path) == ".csv" or (columns is not None and numbers is None)
     if header == "no" and columns and numbers is None:
-        reason = f"--columns {printable(','.join(columns))} with --header no"
+        reason = f"{_spell_columns(columns)} with {spell_option('header', 'no')}"
         raise file_error(path, line, f"{reason}; without a header, give numbers such as 1,2")
     if header == "no" or (header == "auto" and not named and detected != "yes"):
         if detected == "unsure" and header == "auto":
@@ -128,13 +130,19 @@ def _choose_columns(
 
 def header_note(fields: Sequence[str]) -> str:
     """What is said of a line that is taken as a header, and how to take it as a pair."""
-    return f"is the header: {printable(', '.join(fields)[:300])}; if it is a pair, add --header no"
+    names, remedy = printable(", ".join(fields)[:300]), spell_option("header", "no")
+    return f"is the header: {names}; if it is a pair, add {remedy}"
 
 
 def ambiguous_header_note(fields: Sequence[str]) -> str:
     """What is said of a line that may be a header, and how to take it as one."""
-    names = printable(", ".join(fields)[:300])
-    return f"looks like a header and is taken as a pair: {names}; if it is one, add --header yes"
+    names, remedy = printable(", ".join(fields)[:300]), spell_option("header", "yes")
+    return f"looks like a header and is taken as a pair: {names}; if it is one, add {remedy}"
+
+
+def _spell_columns(names: Sequence[str]) -> str:
+    """The option that names two columns, for a message."""
+    return spell_option("columns", tuple(map(printable, names)))
 
 
 def _column_numbers(
@@ -146,7 +154,7 @@ def _column_numbers(
         return None
     source, target = (int(name) - 1 for name in columns)
     if source == target or not (0 <= source < len(names) and 0 <= target < len(names)):
-        reason = f"--columns {','.join(columns)}, but there are {len(names)} columns"
+        reason = f"{_spell_columns(columns)}, but there are {len(names)} columns"
         raise file_error(path, line, f"{reason}; give two of their numbers")
     return source, target
 
@@ -158,7 +166,8 @@ def _named_columns(
     names = [name.strip() for name in header]
     choice = f"of {printable(', '.join(names)[:300])}"
     if columns is None and len(names) != 2:
-        raise file_error(path, line, f"{len(names)} columns; name two with --columns a,b {choice}")
+        remedy = f"name two with {_spell_columns(('a', 'b'))} {choice}"
+        raise file_error(path, line, f"{len(names)} columns; {remedy}")
     chosen = columns or (names[0], names[1])
     for name in chosen:
         if name not in names:
@@ -261,8 +270,9 @@ def _choose_keys(path: Path, line: int, record: dict[str, Any]) -> tuple[str, st
         reason = f"{len(keys)} texts, and no source and target"
         nested = [key for key, value in _flatten(record).items() if isinstance(value, str)]
         if len(nested) == 2:
-            raise file_error(path, line, f"{reason}; give --columns {printable(','.join(nested))}")
-        raise file_error(path, line, f"{reason}; name two with --columns a,b {_key_list(record)}")
+            raise file_error(path, line, f"{reason}; give {_spell_columns(nested)}")
+        remedy = f"name two with {_spell_columns(('a', 'b'))} {_key_list(record)}"
+        raise file_error(path, line, f"{reason}; {remedy}")
     return keys[0], keys[1]
 
 

@@ -14,7 +14,7 @@ from xml.parsers import expat
 from dhyan.data.filters import MAX_CHARACTERS
 from dhyan.data.pairs import ReadReport, Side
 from dhyan.data.read_text import file_error, open_corpus_file, printable
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.text.languages import language_code
 
 CHUNK_BYTES = 2**16
@@ -115,7 +115,9 @@ def _only_languages(
     tags = list(segments)
     if len(tags) != 2:
         reason = f"{len(tags)} languages ({printable(', '.join(tags))[:300]})"
-        raise file_error(path, line, f"{reason}; name two with --columns, such as --columns en,vi")
+        raise file_error(
+            path, line, f"{reason}; name two, as {spell_option('columns', ('en', 'vi'))}"
+        )
     if _base(source_language) == _base(tags[1]) != _base(tags[0]):
         tags.reverse()
     return _LanguagePair(tags[0], tags[1])
@@ -123,7 +125,7 @@ def _only_languages(
 
 def _third_language(path: Path, line: int, tag: str, languages: _LanguagePair) -> UserError:
     reason = f"a third language, {printable(tag)[:60]}, beside {' and '.join(languages.names)}"
-    remedy = f"name two with --columns {','.join(languages.names)}"
+    remedy = f"name two with {spell_option('columns', tuple(languages.names))}"
     return file_error(path, line, printable(f"{reason}; {remedy}"))
 
 

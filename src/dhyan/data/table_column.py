@@ -10,11 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from dhyan.config.sections import Delimiter, Header
 from dhyan.data.pairs import ReadReport
 from dhyan.data.read_table import parse_object, read_table_lines, table_records, text_value
 from dhyan.data.read_text import TABLE_SUFFIXES, file_error, format_suffix, printable
 from dhyan.data.table_format import TableFormat, detect_format, is_header
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 
 FORMATS = (".csv", ".tsv", ".jsonl")
 
@@ -45,7 +46,14 @@ class TableColumn(Protocol):
         ...
 
 
-def open_column(path: Path, column: str, new_column: str) -> TableColumn:
+def open_column(
+    path: Path,
+    column: str,
+    new_column: str,
+    *,
+    header: Header = "auto",
+    delimiter: Delimiter = "",
+) -> TableColumn:
     """A column of a .csv, .tsv or .jsonl, by its name, its number from 1, or its key."""
     suffix = format_suffix(path)
     if suffix not in FORMATS:
@@ -53,15 +61,15 @@ def open_column(path: Path, column: str, new_column: str) -> TableColumn:
         raise file_error(path, 0, f"{kind}; columns are those of a {', '.join(FORMATS)}")
     if suffix == ".jsonl":
         return _JsonColumn(path, column, new_column)
-    return _open_delimited(path, column, new_column)
+    return _open_delimited(path, column, new_column, header=header, delimiter=delimiter)
 
 
-def column_names(path: Path) -> list[str]:
+def column_names(path: Path, delimiter: Delimiter = "") -> list[str]:
     """The columns or keys of the first row of a table, to choose from."""
     if format_suffix(path) == ".jsonl":
         line, text = next(read_table_lines(path, ReadReport()), (1, "{}"))
         return list(parse_object(path, line, text))
-    return list(next(iter(detect_format(path).sample), []))
+    return list(next(iter(detect_format(path, delimiter).sample), []))
 
 
 @dataclass(frozen=True)
@@ -128,15 +136,21 @@ class _JsonColumn:
         return f"{row.fields[0][:-1].rstrip()}, {key}: {text}}}"
 
 
-def _open_delimited(path: Path, column: str, new_column: str) -> TableColumn:
-    table = detect_format(path)
+def _open_delimited(
+    path: Path, column: str, new_column: str, *, header: Header, delimiter: Delimiter
+) -> TableColumn:
+    table = detect_format(path, delimiter)
     line, first = next(_records(path, table), (1, list[str]()))
     names = [name.strip() for name in first]
     number = int(column) if column.isdecimal() and column not in names else 0
+    if header == "no" and not number:
+        reason = f"{spell_option('columns', column)} with {spell_option('header', 'no')}"
+        raise file_error(path, line, f"{reason}; without a header, give a number such as 1")
     headed = format_suffix(path) == ".csv" or not number
     headed = headed or is_header(first, table.sample[1:]) == "yes"
+    headed = header == "yes" or (header == "auto" and headed)
     if number and not 0 < number <= len(names):
-        reason = f"--columns {column}, but there are {len(names)} columns"
+        reason = f"{spell_option('columns', column)}, but there are {len(names)} columns"
         raise file_error(path, line, f"{reason}; give one of their numbers")
     index = number - 1 if number else _named_column(path, line, column, names)
     if headed and new_column in names:

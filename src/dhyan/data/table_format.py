@@ -10,6 +10,7 @@ from typing import Literal
 
 from dhyan.config.sections import Delimiter
 from dhyan.data.read_text import MAX_LINE_BYTES, file_error, format_suffix, read_raw_lines
+from dhyan.errors import spell_option
 from dhyan.text.languages import language_code, language_named
 
 SAMPLE_LINES = 100  # the first ones, by which the delimiter is detected
@@ -54,7 +55,7 @@ def detect_format(path: Path, delimiter: Delimiter = "") -> TableFormat:
     if chosen not in (usual, delimiter):
         suffix = format_suffix(path)
         note = f"columns are separated by {chosen}, not by {usual} as usual in a {suffix}"
-        note += f"; if that is wrong, add --delimiter {usual}"
+        note += f"; if that is wrong, add {spell_option('delimiter', usual)}"
     quoted = (usual, chosen) != ("tab", "tab")
     text = DELIMITERS[chosen]
     rows = _records(lines, text) if quoted else [line.split(text) for line in lines]
@@ -73,8 +74,8 @@ def _detect_delimiter(path: Path, lines: Sequence[str], usual: Delimiter) -> Del
     if usual in fitting:
         return usual
     names = " or ".join(chosen)
-    reason = f"its columns may be separated by {names}; name one with --delimiter {chosen[0]}"
-    raise file_error(path, 1, reason)
+    remedy = f"name one with {spell_option('delimiter', chosen[0])}"
+    raise file_error(path, 1, f"its columns may be separated by {names}; {remedy}")
 
 
 def _first_lines(path: Path) -> Iterator[str]:

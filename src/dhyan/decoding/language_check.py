@@ -8,6 +8,7 @@ from math import inf, sqrt
 
 from dhyan.data.filters import split_words
 from dhyan.decoding.translator import Translator
+from dhyan.errors import spell_option
 from dhyan.text.languages import Script, script_of
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import KINDS, mask
@@ -103,7 +104,8 @@ def script_warning(texts: Iterable[str], language: str) -> str:
     if not _is_most(others, len(words)):
         return ""
     reason = f"{others:,} of {len(words):,} words have no {script.name} letter"
-    remedy = "see that the files are in the right order, or name the language with --language"
+    option = spell_option("language")
+    remedy = f"see that the files are in the right order, or name the language with {option}"
     return f"{reason}, but the target language is {_name(language)}; {remedy}"
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell
 from dhyan.evaluation.metrics import Counts, Score, scores_of
 
 SEED = 12345  # sacreBLEU's own, so that its command line gives the same figures
@@ -95,7 +95,8 @@ def check_resamples(resamples: int) -> None:
 def check_sentences(sentences: int) -> None:
     """Refuse a test set of which every resample is the same."""
     if sentences < 2:
-        raise UserError("one sentence cannot be resampled: give more, or add --bootstrap 0")
+        remedy = spell(command_line="add --bootstrap 0", python="score without resampling")
+        raise UserError(f"one sentence cannot be resampled: give more, or {remedy}")
 
 
 def _resamples(

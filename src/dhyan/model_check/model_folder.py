@@ -9,7 +9,7 @@ from dhyan import atomic_folder
 from dhyan.atomic_folder import MANIFEST, DamagedFolder
 from dhyan.checkpoint import REMEDY, START_RECIPE, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell
 from dhyan.model_check.checkpoint_contents import (
     MAX_TENSORS_PER_WEIGHT,
     check_header,
@@ -31,7 +31,7 @@ RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.js
 MODEL_FILES = (RECIPE, WEIGHTS, SOURCE, TARGET)
 OPTIMIZER_STATE, TRAIN_STATE = TRAINING_FILES = ("training.safetensors", "training.json")
 HASHED_FIRST = 2**26  # bytes; the header of a larger file is checked before its hash
-MAX_UNKNOWN_BYTES = 2**34  # of weights with an attention that cannot be built here
+MAX_UNKNOWN_BYTES = 2**34  # of weights that are not compared with a recipe
 SMALL_FILES = {RECIPE: LONGEST_RECIPE, SOURCE: MAX_BYTES, TARGET: MAX_BYTES}
 
 
@@ -84,24 +84,37 @@ def check_folder(model: str | Path) -> CheckedModel:
 def read_model(model: str | Path, *, allow_unknown_attention: bool = False) -> CheckedModel:
     """Check a model, compare its weights with what its recipe builds, and read them.
 
-    A model whose attention comes from a plugin that is not loaded can be described and averaged,
-    not run: with `allow_unknown_attention` it is read without comparing its shapes.
+    A model whose attention comes from a plugin that is not loaded can be averaged, not run: with
+    `allow_unknown_attention` it is read without comparing its shapes.
     """
     checked = check_folder(model)
-    folder, manifest = checked.folder, checked.manifest
     unknown = unknown_attention(checked.recipe)
     try:
         if not unknown:
             check_shapes(checked.shapes, weight_shapes(checked.recipe, checked.sizes))
         elif not allow_unknown_attention:
+            remedy = spell(command_line="--plugin FILE", python="dhyan.register")
             raise UserError(
                 f"recipe.toml: no attention is called {safe_repr(unknown[0])}; "
-                f"one of your own is made known with --plugin FILE"
+                f"one of your own is made known with {remedy}"
             )
     except UserError as fault:
-        raise UserError(f"{folder}: {fault}") from None
+        raise UserError(f"{checked.folder}: {fault}") from None
+    return _read_weights(checked, shapes_compared=not unknown)
+
+
+def read_without_torch(model: str | Path) -> CheckedModel:
+    """Check a model and read it; its weights are not compared with what the recipe builds.
+
+    This is enough to describe a model, not to run it.
+    """
+    return _read_weights(check_folder(model), shapes_compared=False)
+
+
+def _read_weights(checked: CheckedModel, *, shapes_compared: bool) -> CheckedModel:
+    folder, manifest = checked.folder, checked.manifest
     if not _is_hashed_first(manifest, WEIGHTS):
-        _check_large_file(folder, manifest, known=not unknown)
+        _check_large_file(folder, manifest, shapes_compared=shapes_compared)
     weights = atomic_folder.read_files(folder, manifest, [WEIGHTS], remedy=REMEDY)
     _check_finite(folder / WEIGHTS, weights[WEIGHTS], checked.header)
     return replace(checked, files={**checked.files, **weights})
@@ -201,14 +214,14 @@ def _check_card(folder: Path, manifest: Mapping[str, Any]) -> None:
         raise DamagedFolder(f"{folder / CARD}: is not a table of JSON; {REMEDY}")
 
 
-def _check_large_file(folder: Path, manifest: Mapping[str, Any], *, known: bool) -> None:
-    """Refuse large weights that are a hole in a file, or whose shapes nobody knows."""
+def _check_large_file(folder: Path, manifest: Mapping[str, Any], *, shapes_compared: bool) -> None:
+    """Refuse large weights that are a hole in a file, or too large if their shapes are unknown."""
     path, size = folder / WEIGHTS, manifest["files"][WEIGHTS]["bytes"]
     if is_sparse(path):
         raise UserError(
             f"{path}: is mostly a hole where {size:,} bytes should be; name another model"
         )
-    if not known:
+    if not shapes_compared:
         if size > MAX_UNKNOWN_BYTES:
             raise UserError(
                 f"{path}: has more than the {MAX_UNKNOWN_BYTES:,} bytes it may; {REMEDY}"
@@ -237,7 +250,8 @@ def find_saved_recipe(run: Path) -> Path:
         raise damage
     if (run / START_RECIPE).is_file():
         return run / START_RECIPE
-    raise UserError(
-        f"{run}: was stopped before its recipe was saved; start it again with "
-        f"dhyan train RECIPE --out {run}"
+    start = spell(
+        command_line=f"dhyan train RECIPE --out {run}",
+        python=f"dhyan.train(DATA, RECIPE, out={str(run)!r})",
     )
+    raise UserError(f"{run}: was stopped before its recipe was saved; start it again with {start}")

@@ -25,6 +25,7 @@ from dhyan.attention import (
     registered_factory,
 )
 from dhyan.config import suggestion
+from dhyan.errors import spell
 from dhyan.models.interface import Encoder
 
 NAMED = "attention.score"
@@ -150,7 +151,8 @@ def _registered(name: str, query_width: int, key_width: int) -> Score | Attentio
     make = registered_factory(name)
     if make is None:
         known = mechanism_names()
-        hint = suggestion(name, known) or "; load a mechanism of your own with --plugin FILE"
+        remedy = spell(command_line="--plugin FILE", python="dhyan.register")
+        hint = suggestion(name, known) or f"; load a mechanism of your own with {remedy}"
         raise ValueError(f"no attention is called {name!r} (there are {', '.join(known)}){hint}")
     mechanism = make(query_width, key_width)
     if not isinstance(mechanism, Score | Attention):

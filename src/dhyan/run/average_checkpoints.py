@@ -20,7 +20,7 @@ from dhyan.checkpoint import (
     write_pointer,
 )
 from dhyan.config import Recipe, differences
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.model_check import read_model
 from dhyan.run.environment import versions
 from dhyan.run.load import MODEL_FILES, load_saved_recipe
@@ -36,7 +36,9 @@ def newest(run: Path, count: int) -> list[Path]:
     if not run.is_dir():
         raise UserError(f"{run}: no such folder; name the folder of a run")
     if (run / MANIFEST).exists():
-        raise UserError(f"{run}: is one checkpoint; --last takes the folder of a run, {run.parent}")
+        raise UserError(
+            f"{run}: is one checkpoint; {spell_option('last')} takes the folder of a run, {run.parent}"
+        )
     steps = [step for step in steps_in(run) if step]
     if len(steps) < count:
         raise UserError(
@@ -53,7 +55,8 @@ def average(models: Sequence[str | Path], out: Path) -> Path:
     """
     if len(models) < 2:
         raise UserError(
-            "an average needs two checkpoints or more: name them, or a run and --last N"
+            f"an average needs two checkpoints or more: name them, or a run and "
+            f"{spell_option('last', 'N')}"
         )
     folders = [find_checkpoint(model) for model in models]
     _check_output(out)
@@ -90,9 +93,9 @@ def _check_output(out: Path) -> None:
     """Refuse an output folder that holds a model, or is inside one."""
     check_writable(out)
     if steps_in(out) or (out / MANIFEST).exists():
-        raise UserError(f"{out} holds a model already: name another --out")
+        raise UserError(f"{out} holds a model already: name another {spell_option('out')}")
     if any((folder / MANIFEST).exists() for folder in out.absolute().parents):
-        raise UserError(f"{out} lies inside a model: name another --out")
+        raise UserError(f"{out} lies inside a model: name another {spell_option('out')}")
 
 
 def _check_different(folders: Sequence[Path]) -> None:
@@ -122,7 +125,7 @@ def _check_same_architecture(
         if first[name] != files[name]:
             raise UserError(
                 f"{both}: their {side} vocabularies differ; name checkpoints of one run, or models "
-                f"fine-tuned from one with --init-vocabulary keep"
+                f"fine-tuned from one with {spell_option('training.init_vocabulary', 'keep')}"
             )
     here, there = load_saved_recipe(first), load_saved_recipe(files)
     for key, (before, after) in differences(here, there).items():
@@ -135,7 +138,8 @@ def _check_same_architecture(
     if _starts_random(here) and _starts_random(there) and seeds[0] != seeds[1]:
         raise UserError(
             f"{both}: they started from other random weights, training.seed {seeds[0]} and "
-            f"{seeds[1]}; name checkpoints of one run, or models fine-tuned from one with --init-from"
+            f"{seeds[1]}; name checkpoints of one run, or models fine-tuned from one with "
+            f"{spell_option('training.init_from')}"
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from dhyan.attention_maps import attends_to_source
+from dhyan.config.sections import Delimiter, Header
 from dhyan.data.filters import split_words
 from dhyan.data.pairs import Pair, ReadReport
 from dhyan.data.read_pairs import read_pairs
@@ -19,7 +20,7 @@ from dhyan.data.read_text import (
     read_lines,
 )
 from dhyan.decoding.translator import TooLong, Translation, Translator
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.evaluation.alignment_error_rate import (
     AlignmentScore,
     Gold,
@@ -129,11 +130,14 @@ def read_test_set(
     *,
     other_targets: Sequence[Path] = (),
     columns: tuple[str, str] | None = None,
+    header: Header = "auto",
+    delimiter: Delimiter = "",
     gold: Path | None = None,
     report: ReadReport | None = None,
 ) -> ReferenceSet:
     """Read the usable pairs of a test set, and gold alignments line by line.
 
+    `columns`, `header` and `delimiter` are about the source text, as for a training set.
     `other_targets` are files of further references, line by line; a blank line is no reference.
     Without a source only translations from files can be scored.
     """
@@ -141,8 +145,12 @@ def read_test_set(
     if source is None:
         reference_set = _read_references(target, report)
     else:
-        pairs = list(read_pairs(source, target, columns=columns, report=report))
-        lines = report.kept_count + sum(where.count for where in report.dropped.values())
+        read = read_pairs(
+            source, target, columns=columns, header=header, delimiter=delimiter, report=report
+        )
+        pairs = list(read)
+        headers = int(target is not None and header == "yes")
+        lines = headers + report.kept_count + sum(at.count for at in report.dropped.values())
         reference_set = ReferenceSet(
             source, pairs, lines, numbered=target is not None, reference_file=target
         )
@@ -166,7 +174,9 @@ def read_test_set(
 def _read_references(file: Path | None, report: ReadReport) -> ReferenceSet:
     """A test set without sources; lines without a reference are dropped."""
     if file is None:
-        raise UserError("no references to score against: name a file of them with --target")
+        raise UserError(
+            f"no references to score against: name a file of them with {spell_option('target')}"
+        )
     lines, pairs = _reference_lines(file), list[Pair]()
     report.files = {"source": printable(file), "target": printable(file)}
     for number, text in enumerate(lines, start=1):

@@ -14,7 +14,7 @@ from dhyan.config import Recipe
 from dhyan.config.sections import Decoder, Encoder
 from dhyan.data.corpus import Corpus
 from dhyan.data.permutation import derive_seed
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell, spell_option, spell_setting
 from dhyan.model_check import read_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.load import load_tokenizers, load_weights, weights_of
@@ -58,9 +58,12 @@ def read_initial_files(recipe: Recipe) -> PretrainedModel | None:
     theirs, ours = _architecture(pretrained.recipe), _architecture(recipe)
     if theirs != ours:
         path = pretrained.path
+        remedy = spell(
+            command_line=f"dhyan train {path} --init-from {path}",
+            python="the recipe.toml of its checkpoint",
+        )
         raise UserError(
-            f"{path} is {theirs}, the recipe is {ours}: use the recipe it was trained with, "
-            f"dhyan train {path} --init-from {path}"
+            f"{path} is {theirs}, the recipe is {ours}: use the recipe it was trained with, {remedy}"
         )
     return pretrained
 
@@ -83,7 +86,7 @@ def _check_vectors(side: str, settings: Encoder | Decoder) -> None:
     if file_width != width:
         raise UserError(
             f"{path}: its vectors are {file_width} wide, the embedding {width}; "
-            f"give --set {side}.{key}={file_width}"
+            f"give {spell_setting(f'{side}.{key}', file_width)}"
         )
 
 
@@ -116,15 +119,20 @@ def _check_tokenizers(recipe: Recipe, pretrained: PretrainedModel) -> None:
     if added and recipe.training.init_vocabulary == "keep":
         raise UserError(
             f"text.placeholders: {', '.join(sorted(added))}: {pretrained.path} has no tokens for "
-            f"these; leave them out, or give --init-vocabulary extend or new"
+            f"these; leave them out, or give {_vocabulary('extend')} or new"
         )
     for key in ("tokenizer", "shared_vocabulary"):
         here, there = getattr(recipe.text, key), getattr(pretrained.recipe.text, key)
         if here != there and recipe.training.init_vocabulary != "new":
             raise UserError(
                 f"text.{key} is {here!r}, in {pretrained.path} it is {there!r}: give the same, "
-                f"or --init-vocabulary new"
+                f"or {_vocabulary('new')}"
             )
+
+
+def _vocabulary(choice: str) -> str:
+    """The option that chooses the vocabulary of a fine-tuned model, for a message."""
+    return spell_option("training.init_vocabulary", choice)
 
 
 def _extend(
@@ -134,7 +142,7 @@ def _extend(
     if size <= len(old):
         raise UserError(
             f"text.{side}_vocabulary_size: {size:,} leaves no room for new tokens, the vocabulary of "
-            f"{pretrained.path} has {len(old):,}; give more, or --init-vocabulary keep"
+            f"{pretrained.path} has {len(old):,}; give more, or {_vocabulary('keep')}"
         )
     return old.extended(sentences, size)
 

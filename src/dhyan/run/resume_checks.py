@@ -11,7 +11,7 @@ from dhyan.atomic_folder import DamagedFolder
 from dhyan.checkpoint import check_run, read_manifest, steps_in
 from dhyan.config import DecodingOptions, Recipe, RecipeError, differences, paths_in
 from dhyan.data.corpus import Corpus
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option, spell_setting
 from dhyan.models.build import build_model
 from dhyan.run.environment import deterministic_flags
 from dhyan.run.tensorboard import require_tensorboard
@@ -52,12 +52,12 @@ def check_same(folder: Path, saved: Recipe, recipe: Recipe, corpus: Corpus) -> N
         if key not in MAY_CHANGE:
             raise UserError(
                 f"{folder} was trained with {key} = {before!r}, now it is {now!r}: "
-                f"resume with the same recipe and settings, or name another --out"
+                f"resume with the same recipe and settings, or name another {spell_option('out')}"
             )
     if read_manifest(folder)["data_fingerprint"] != corpus.fingerprint:
         raise UserError(
             f"{folder} was trained on other pairs, or other weights of data.mix: give those again, "
-            f"or another --out"
+            f"or another {spell_option('out')}"
         )
 
 
@@ -65,7 +65,8 @@ def check_new(out: Path) -> None:
     """Refuse to start a run over another one."""
     if steps_in(out):
         raise UserError(
-            f"{out} holds a run already: add --resume to continue it, or name another --out"
+            f"{out} holds a run already: add {spell_option('resume', True)} to continue it, or name "
+            f"another {spell_option('out')}"
         )
 
 
@@ -86,12 +87,10 @@ def check_data_files(recipe: Recipe) -> None:
 
 def _option(key: str) -> str:
     """The option that overrides a key of [data] which names a file."""
-    name = key.split(".")[1]
-    return (
-        f"--set data.{name}=…"
-        if name in ("mix", "prepared")
-        else f"--{name.replace('_', '-')} FILE"
-    )
+    setting = ".".join(key.split(".")[:2])
+    if setting in ("data.mix", "data.prepared"):
+        return spell_setting(setting, "…")
+    return spell_option(setting, "FILE")
 
 
 def check_resumable(out: Path) -> None:
@@ -103,9 +102,10 @@ def check_resumable(out: Path) -> None:
         except DamagedFolder:
             parts = None
         if parts:
+            start = spell_option("training.init_from", str(out))
             raise UserError(
                 f"{out} is an average of {len(parts)} models and cannot be resumed: start from it "
-                f"with --init-from {out} and another --out"
+                f"with {start} and another {spell_option('out')}"
             )
 
 

@@ -24,7 +24,7 @@ from dhyan.checkpoint import (
 )
 from dhyan.config import Recipe, dump_recipe, with_absolute_paths
 from dhyan.decoding.translator import Translator
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.run.environment import deterministic_flags, versions
 from dhyan.run.load import MODEL_FILES, load_weights
 from dhyan.training.events import Event
@@ -54,7 +54,7 @@ class RunFolder:
         folder = self.path / f"step-{step}"
         if trainer.saved_step != step or not folder.is_dir():
             self._write(trainer)
-        for remedy in ("it is tried again", "the next checkpoint, or --resume, makes up for it"):
+        for remedy in ("it is tried again", "the next checkpoint makes up for it"):
             try:
                 self._update_pointers(trainer.state)
             except OSError as error:
@@ -68,7 +68,9 @@ class RunFolder:
         """Restore a trainer from the newest valid checkpoint."""
         checkpoint = newest_valid_checkpoint(self.path, (*MODEL_FILES, *STATE_FILES))
         if checkpoint is None:
-            raise UserError(f"{self.path}: holds no checkpoint any more; name another --out")
+            raise UserError(
+                f"{self.path}: holds no checkpoint any more; name another {spell_option('out')}"
+            )
         restore_from_files(trainer, checkpoint[1])
 
     def write_pointers(self, state: TrainState) -> None:

@@ -23,7 +23,7 @@ from dhyan.checkpoint import (
 from dhyan.config import Recipe, load_recipe, with_absolute_paths
 from dhyan.data.corpus import Corpus, load_corpus, with_languages
 from dhyan.data.permutation import derive_seed
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.kernels.backend import reference_kernels
 from dhyan.model_check import read_model
 from dhyan.models.build import build_model
@@ -153,7 +153,8 @@ def train(
             folder, trainer = resume_run(recipe, corpus, *checkpoint, device=torch_device)
         elif (out / "last.json").exists():
             raise UserError(
-                f"{out}: its checkpoints are gone, last.json is left; name another --out"
+                f"{out}: its checkpoints are gone, last.json is left; name another "
+                f"{spell_option('out')}"
             )
         else:
             if resume:

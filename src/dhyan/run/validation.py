@@ -9,6 +9,7 @@ import torch
 from dhyan.batch import Batch
 from dhyan.config import DecodingOptions, Recipe, Training
 from dhyan.data.batches import sorted_batches
+from dhyan.data.corpus import valid_options
 from dhyan.data.encode import encode_validation
 from dhyan.data.pairs import Pair
 from dhyan.decoding.translator import Translator
@@ -33,7 +34,7 @@ def check_validation_available(training: Training) -> None:
         if needs_validation:
             raise UserError(
                 f"training.{key} = {getattr(training, key)!r} follows validations, and there is "
-                f"nothing to validate on: name --valid-source and --valid-target, or leave it out"
+                f"nothing to validate on: name {valid_options()}, or leave it out"
             )
 
 
