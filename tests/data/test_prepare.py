@@ -337,7 +337,7 @@ def test_vocabularies_other_than_the_prepared_are_refused(files, tmp_path):
     source, target = corpus.tokenizers
     with pytest.raises(UserError, match="encoded by other vocabularies; .*init_vocabulary': 'new'"):
         corpus.encode(target, source, 60)
-    with pytest.raises(UserError, match="not sentences to learn from; prepare it with .* extend"):
+    with pytest.raises(UserError, match="not sentences to learn from; prepare it with .*'extend'"):
         corpus.vocabulary_pairs(tiny_recipe("rnn", *files))
 
 
