@@ -209,8 +209,8 @@ def test_training_refuses_leakage_unless_allowed(log, split, folder, tmp_path):
     name = {"valid": "validation", "test": "test"}[split]
     sentence = (
         rf"^4 of 40 {name} sentences occur in the training text \(4 word for word; first "
-        r".*leaky\.en:1 = .*train\.en:4\); take them out of training with .*drop_leaks': True}, or train "
-        r"all the same with .*allow_leakage': True}$"
+        r".*leaky\.en:1 = .*train\.en:4\); take them out of training with .*drop_leaks': True}, or "
+        r"train all the same with .*allow_leakage': True}$"
     )
     with pytest.raises(UserError, match=sentence):
         load_corpus(recipe_of(folder, split, "leaky"))
