@@ -125,7 +125,7 @@ def test_a_folder_that_is_not_a_run_is_named(run, tmp_path):
     with pytest.raises(UserError, match="nowhere: no such folder"):
         newest(tmp_path / "nowhere", 2)
     with pytest.raises(
-        UserError, match=r"step-6: is one checkpoint; --last takes the folder of a run"
+        UserError, match=r"step-6: is one checkpoint; last takes the folder of a run"
     ):
         newest(run / "step-6", 2)
 
