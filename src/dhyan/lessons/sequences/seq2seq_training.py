@@ -225,9 +225,11 @@ class Seq2SeqTraining(LessonResult):
             _signed(update.alone - update.before),
             _signed(update.after - update.before),
         )
-        changes = {"name": name, "alone": alone, "together": together, "fell": fell}
-        yield text.paragraph(f"{update.optimizer}_update", rate=update.rate)
-        yield text.paragraph("loss_change", **changes)
+        if update.optimizer == "adam":
+            yield text.paragraph("adam_update", rate=update.rate)
+        else:
+            yield text.paragraph("sgd_update", rate=update.rate)
+        yield text.paragraph("loss_change", name=name, alone=alone, together=together, fell=fell)
         yield table(
             name,
             [[update.value, update.gradient, update.slope, update.moved]],
