@@ -12,11 +12,11 @@ def test_a_default_slower_than_promised_is_named():
         {ONE: 30.0, BEFORE: 20.0, DEFAULT: 40.0},
     )
     assert misses("small", {"alone": alone, "busy": busy}) == []
-    assert misses("small", {"alone": alone, "busy": {**busy, DEFAULT: 29.0}}) == [
-        "small, busy: default 29.0, one thread 30.0"
+    assert misses("small", {"alone": alone, "busy": {**busy, DEFAULT: 28.0}}) == [
+        "small, busy: default 28.0, one thread 30.0"
     ]
-    assert misses("small", {"alone": {**alone, DEFAULT: 97.0}, "busy": busy}) == [
-        "small, alone: default 97.0, spinning 100.0"
+    assert misses("small", {"alone": {**alone, DEFAULT: 94.0}, "busy": busy}) == [
+        "small, alone: default 94.0, spinning 100.0"
     ]
 
 

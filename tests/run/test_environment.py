@@ -1,5 +1,4 @@
-"""With `training.deterministic`, PyTorch computes in one way only while a run lasts, and not after
-it."""
+"""CPU threads follow the idle cores; deterministic algorithms are on while a run lasts, not after."""
 
 import os
 
@@ -10,7 +9,14 @@ from benchmarks import bitwise_repeatability as benchmark
 from dhyan.checkpoint import read_manifest
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.environment import WORKSPACE, deterministic_algorithms
+from dhyan.run import environment
+from dhyan.run.environment import (
+    MAX_THREADS,
+    WORKSPACE,
+    count_idle,
+    deterministic_algorithms,
+    set_threads,
+)
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
@@ -84,6 +90,47 @@ def test_a_closed_run_restores_the_settings(corpus, tmp_path):
     assert flags() == (True, False)
     events.close()
     assert flags() == (False, False)
+
+
+@pytest.fixture
+def eight_threads():
+    """As on a machine with eight cores; afterwards as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(8)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("idle", "threads"), [(0, 1), (1, 1), (3, 3), (8, MAX_THREADS)])
+def test_default_threads_are_the_idle_cores(idle, threads, eight_threads, monkeypatch):
+    monkeypatch.setattr(environment, "idle_cores", lambda: idle)
+    set_threads(0)
+    assert torch.get_num_threads() == threads
+    set_threads(5)
+    assert torch.get_num_threads() == 5
+
+
+def test_one_available_thread_stays_one(monkeypatch):
+    monkeypatch.setattr(environment, "idle_cores", lambda: 8)
+    set_threads(0)
+    assert torch.get_num_threads() == 1
+
+
+def test_idle_cores_are_counted_by_their_idle_time():
+    before = {0: (100, 200), 1: (50, 200)}
+    assert count_idle(before, {0: (110, 210), 1: (60, 210)}) == 2
+    assert count_idle(before, {0: (110, 210), 1: (50, 210)}) == 1
+    assert count_idle(before, {0: (104, 210), 1: (50, 210)}) == 0
+    assert count_idle(before, before) == 2, "without a tick of the clock nothing is known"
+
+
+def test_a_resumed_run_keeps_its_threads(log, corpus, tmp_path, eight_threads, monkeypatch):
+    monkeypatch.setattr(environment, "idle_cores", lambda: 1)
+    list(train(tiny_recipe("rnn", *corpus), tmp_path / "run", device="cpu", threads=2))
+    torch.set_num_threads(8)
+    train(tiny_recipe("rnn", *corpus), tmp_path / "run", resume=True, device="cpu")
+    assert torch.get_num_threads() == 2
+    assert not [line for line in log.messages if "with threads" in line]
 
 
 @pytest.mark.soak

@@ -79,7 +79,7 @@ MetricsPort = Annotated[
 ]
 SharedThreads = Annotated[
     int,
-    typer.Option(min=0, help="CPU threads, divided among the models; 0 for all, at most four."),
+    typer.Option(min=0, help="CPU threads, divided among the models; 0: at most four."),
 ]
 
 

@@ -13,8 +13,8 @@ from dhyan.compare.evaluate import read_json
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import EvaluationSet
 from dhyan.run import load, train
-from dhyan.run.environment import measurement_environment
-from dhyan.run.load import choose_device, set_threads
+from dhyan.run.environment import measurement_environment, set_threads
+from dhyan.run.load import choose_device
 from dhyan.training.events import Stepped
 
 FILE = "speed.json"

@@ -134,11 +134,6 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-def set_threads(threads: int) -> None:
-    """Set the number of CPU threads of PyTorch; 0 is all there are, up to four."""
-    torch.set_num_threads(threads or min(torch.get_num_threads(), 4))
-
-
 def load_saved_recipe(files: Mapping[str, bytes]) -> Recipe:
     """The recipe a checkpoint was trained with."""
     return parse_saved_recipe(files["recipe.toml"])

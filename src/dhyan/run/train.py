@@ -35,7 +35,7 @@ from dhyan.run.build_trainer import (
     make_trainer,
     with_steps_of_epochs,
 )
-from dhyan.run.environment import deterministic_algorithms
+from dhyan.run.environment import deterministic_algorithms, saved_threads, set_threads
 from dhyan.run.fine_tune import (
     PretrainedModel,
     choose_tokenizers,
@@ -50,7 +50,6 @@ from dhyan.run.load import (
     load_tokenizers,
     load_weights,
     make_translator,
-    set_threads,
 )
 from dhyan.run.resume_checks import (
     check_data_files,
@@ -133,7 +132,6 @@ def train(
     error. With `wait` it waits for another process that is training there.
     """
     recipe, out = parse_arguments(recipe, out)
-    set_threads(threads)
     torch_device = choose_device(device)
     if resume:
         check_resumable(out)
@@ -150,6 +148,7 @@ def train(
         checkpoint = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES))
         if checkpoint:
             read_model(checkpoint[0])  # its hashes are right; this checks what it holds
+            set_threads(threads or saved_threads(checkpoint[0]))
             folder, trainer = resume_run(recipe, corpus, *checkpoint, device=torch_device)
         elif (out / "last.json").exists():
             raise UserError(
@@ -160,6 +159,7 @@ def train(
             if resume:
                 logger.warning(f"{out} has no checkpoint yet: its run starts from the beginning")
                 pretrained = read_initial_files(recipe)
+            set_threads(threads)
             save_start_recipe(out, recipe)
             folder, trainer = start_run(recipe, corpus, out, pretrained, device=torch_device)
         stack.pop_all()

@@ -337,7 +337,8 @@ def end_cancelled(checks: Sequence[Callable[[], bool]]) -> "Rule":
 
 def load(message: Message) -> TranslationWorker:
     """Load the model the server names."""
-    from dhyan.run.load import load_ensemble, set_threads
+    from dhyan.run.environment import set_threads
+    from dhyan.run.load import load_ensemble
 
     set_threads(message["threads"])
     translator = load_ensemble([message["folder"]], device=message["device"])
