@@ -1,7 +1,9 @@
 """Server lifecycle on uvicorn: startup, signals, and a shutdown that loses no connection."""
 
 import asyncio
+import ctypes
 import socket
+import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from dhyan.web.connection import connection_class
 from dhyan.web.listen import ConnectionLimits
 
 BACKLOG = 2048
+SO_ATTACH_FILTER = 26  # of Linux; Python's socket module does not name it
+DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # a BPF program of one instruction: return 0
 
 
 class Lifecycle(Protocol):
@@ -117,6 +121,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Shut down; connections that wait in the backlog are accepted and answered first."""
+        for bound in sockets or ():
+            _refuse_new_connections(bound)
         backlog = [client for bound in sockets or () for client in _accept_backlog(bound)]
         for server in self.servers:
             server.close()
@@ -130,6 +136,17 @@ class Server(uvicorn.Server):
             config.load()
         state = {"server_state": self.server_state, "app_state": self.lifespan.state}
         return config.http_protocol_class(config=config, **state)  # type: ignore[call-arg]
+
+
+def _refuse_new_connections(bound: socket.socket) -> None:
+    """Drop connection attempts from now on, so that none is reset between accept and close.
+
+    The client repeats its attempt and is refused by the closed port. Only Linux can do this.
+    """
+    program = ctypes.create_string_buffer(DROP_ALL)
+    with suppress(OSError):
+        pointer = struct.pack("HL", 1, ctypes.addressof(program))
+        bound.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, pointer)
 
 
 def _accept_backlog(bound: socket.socket) -> Iterator[socket.socket]:
