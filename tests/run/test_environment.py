@@ -8,8 +8,7 @@ import torch
 from benchmarks import bitwise_repeatability as benchmark
 from dhyan.checkpoint import read_manifest
 from dhyan.errors import UserError
-from dhyan.run import train
-from dhyan.run import environment
+from dhyan.run import environment, train
 from dhyan.run.environment import (
     MAX_THREADS,
     WORKSPACE,

@@ -87,7 +87,9 @@ def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
 MODEL_HELP = "Run folder, one of its step-N checkpoints, or a pretrained model (see dhyan models)."
 Model = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 Device = Annotated[str, typer.Option(help="Device: auto, cpu, cuda, cuda:1, mps.")]
-Threads = Annotated[int, typer.Option(min=0, help="CPU threads; 0 for one per idle core, at most four.")]
+Threads = Annotated[
+    int, typer.Option(min=0, help="CPU threads; 0: one per idle core, at most four.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the result, and warnings.")]
 Overrides = Annotated[

@@ -26,8 +26,8 @@ from dhyan.evaluation.alignment_error_rate import AlignmentScore, alignment_scor
 from dhyan.evaluation.slices import PARTS, accuracy_by_position
 from dhyan.insight.word_alignment import DecoderStep, attention_by_layer, pair_weights
 from dhyan.run import load
-from dhyan.run.evaluate import translate_test_set
 from dhyan.run.environment import set_threads
+from dhyan.run.evaluate import translate_test_set
 from dhyan.text.normalize import normalize
 
 FILE = "result.json"
