@@ -49,7 +49,7 @@ def demo(
     Example: dhyan demo
     """
     from dhyan.run import load, train
-    from dhyan.run.load import set_threads
+    from dhyan.run.environment import set_threads
 
     log_to_stderr(quiet=False)
     set_threads(threads)
