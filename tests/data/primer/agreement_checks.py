@@ -16,6 +16,7 @@ from tests.data.primer.agreement_tables import (
     SHAPES,
     SHE,
     SUBJECTS,
+    WEATHER,
     VerbForm,
     Words,
     adjectives,
@@ -49,24 +50,30 @@ def _check_nodes(sentence: Sentence) -> None:
     """Check every node that both languages name."""
     for node, hindi in sentence.hindi_words.items():
         english = sentence.english.get(node)
-        if english is None:
-            continue
-        words = english, hindi
-        _check_link(sentence, english, hindi)
-        parent = sentence.parents[node]
-        if sentence.nominal(node) and parent in sentence.first:
-            _check_marker(sentence, node, parent)
-        forms = sentence.verb_forms(node)
-        if forms and (words not in ADJECTIVES or node in sentence.children):
-            _check_verb(sentence, node, forms)
-        elif hindi[-1] in STATES and english[-1] in ENGLISH_STATES | FEELINGS:
-            if not _is_auxiliary(sentence, node, parent):
-                _check_state(sentence, node, hindi)
-        elif parent >= 0:
-            _check_modifier(sentence, node, parent, english, hindi)
+        if english is not None:
+            _check_link(sentence, english, hindi)
+            _check_node(sentence, node, english, hindi)
     for word, node, _ in sentence.hindi:
         if word in AGENTS:
             _check_agent(sentence, node)
+
+
+def _check_node(sentence: Sentence, node: int, english: Words, hindi: Words) -> None:
+    """Check a node that both languages name, by what it is."""
+    parent = sentence.parents[node]
+    if sentence.nominal(node) and parent in sentence.first:
+        _check_marker(sentence, node, parent)
+    if hindi[0] in WEATHER and english[-1] in ("raining", "cold", "hot"):
+        _check_weather(sentence, node, hindi)
+        return
+    forms = sentence.verb_forms(node)
+    if forms and ((english, hindi) not in ADJECTIVES or node in sentence.children):
+        _check_verb(sentence, node, forms)
+    elif hindi[-1] in STATES and english[-1] in ENGLISH_STATES | FEELINGS:
+        if not _is_auxiliary(sentence, node, parent):
+            _check_state(sentence, node, hindi)
+    elif parent >= 0:
+        _check_modifier(sentence, node, parent, english, hindi)
 
 
 def _check_agent(sentence: Sentence, node: int) -> None:
@@ -190,6 +197,14 @@ def _check_state(sentence: Sentence, verb: int, hindi: Words) -> None:
         cells &= AUXILIARIES.get(word) or BEING[word]
     sentence.record("states", right=bool(cells), why=auxiliaries)
     _check_experiencer(sentence, verb)
+
+
+def _check_weather(sentence: Sentence, node: int, hindi: Words) -> None:
+    """It was raining: the auxiliaries agree with the weather."""
+    cells = WEATHER[hindi[0]]
+    for word in sentence.auxiliaries(node):
+        cells &= AUXILIARIES.get(word, 0)
+    sentence.record("weather", right=bool(cells), why=hindi)
 
 
 def _check_experiencer(sentence: Sentence, verb: int) -> None:

@@ -35,19 +35,23 @@ FUTURE = _forms(
 BEING = PRESENT | PAST | FUTURE
 PROGRESSIVE = _forms("रहा रहे रही", *BY_FORM[:2], EITHER)
 CAN = _forms("सकता सकते सकती", *BY_FORM[:2], EITHER)
+PURPOSE = _forms("सकूँ सको सके सकें", *BY_WHO)
 WANT = _forms("चाहता चाहते चाहती", *BY_FORM[:2], EITHER)
 BEGAN = _forms("लगा लगे लगी लगीं", *BY_FORM)
-AUXILIARIES = PRESENT | PAST | PROGRESSIVE | CAN | WANT | BEGAN | {"चाहिए": ALL, "हुए": ALL}
+AUXILIARIES = (
+    PRESENT | PAST | PROGRESSIVE | CAN | PURPOSE | WANT | BEGAN | {"चाहिए": ALL, "हुए": ALL}
+)
 # Verb forms before each auxiliary; without an auxiliary, the sentence ends in the verb.
 FORMS_BEFORE = (
     {"": "perfective future imperative", "चाहिए": "due", "हुए": "resting"}
     | dict.fromkeys(PRESENT, "habitual perfect due")
     | dict.fromkeys(PAST, "habitual perfect")
-    | dict.fromkeys((*PROGRESSIVE, *CAN), "stem")
+    | dict.fromkeys((*PROGRESSIVE, *CAN, *PURPOSE), "stem")
     | dict.fromkeys(WANT, "wanted")
     | dict.fromkeys(BEGAN, "begun")
 )
 FEELING_NOUNS = {"भूख": SHE, "प्यास": SHE, "बुख़ार": HE, "ज़ुकाम": HE, "सिरदर्द": HE}  # रवि को भूख लगी है
+WEATHER = dict.fromkeys(("बारिश", "ठंड", "गर्मी"), SHE)  # बारिश हो रही थी
 FEELINGS = {
     "hungry": "भूख लगी",
     "thirsty": "प्यास लगी",
@@ -73,6 +77,7 @@ PRONOUNS: dict[str, tuple[tuple[int, str], ...]] = {
     "he": ((HE, "वह उसने उसे"), (THEY_HE, "वे उन्होंने उन्हें")),
     "she": ((SHE, "वह उसने उसे"), (THEY_SHE, "वे उन्होंने उन्हें")),
     "they": ((THEY_HE | THEY_SHE, "वे उन्होंने उन्हें"),),
+    "it": ((HE | SHE, "वह उसने उसे"),),
     "who": ((HE, "कौन किसने किसे"),),
     "what": ((HE, "क्या"),),
 }
@@ -149,6 +154,12 @@ def _add_forms(forms_by_words: dict[Pair, list[VerbForm]], english: Words, verb:
     for word, kind, cells in dict.fromkeys(_hindi_forms(verb.hindi)):
         act = VerbForm(verb, kind, cells)
         forms_by_words.setdefault((english, (*verb.hindi.before, word)), []).append(act)
+    if verb.vector:  # सड़ गया
+        for word, kind, cells in dict.fromkeys(_hindi_forms(verb.vector)):
+            if kind in ("perfective", "perfect"):
+                words = (*verb.hindi.before, verb.hindi.stem, word)
+                act = VerbForm(verb, kind, cells)
+                forms_by_words.setdefault((english, words), []).append(act)
 
 
 def nouns() -> dict[Words, list[tuple[Noun, int]]]:
@@ -185,16 +196,20 @@ def names() -> dict[str, tuple[str, int]]:
 
 # Function words, each with all its Hindi translations; / separates words, + joins them.
 FUNCTION_WORDS = """
-and और | but लेकिन | because क्योंकि | so इसलिए | that कि/जो | and+then और+फिर | when जब/कब
+and और | but लेकिन | because क्योंकि | so इसलिए | so+that ताकि | that कि/जो | and+then और+फिर | when जब/कब
 although हालाँकि | if अगर | where कहाँ | why क्यों | not नहीं/मत | please कृपया | here यहाँ | there वहाँ
-home घर | in में | on पर/में/को | at पर/में | from से | to में/पर/तक | with के+साथ | a एक | an एक | every हर
+home घर | in में/पर | on पर/में/को | at पर/में | from से | to में/पर/तक | with के+साथ | every हर
+a एक/कोई/किसी | an एक/कोई/किसी
 some कुछ | many कई | how+many कितने/कितनी | who कौन/किसने/किसे/जो/जिस/जिन/जिसने/जिसे/जिन्होंने/जिन्हें
-that जिस/जिन/जिसने/जिसे/जिन्होंने/जिन्हें | what क्या | can सकता/सकते/सकती | cannot सकता/सकते/सकती
+that जिस/जिन/जिसने/जिसे/जिन्होंने/जिन्हें | what क्या | cannot सकता/सकते/सकती
+can सकता/सकते/सकती/सके/सकें/सको/सकूँ | could सके/सकें/सको/सकूँ
 want चाहता/चाहते/चाहती/चाहिए | wants चाहता/चाहते/चाहती/चाहिए | wanted चाहता/चाहती/चाहिए | should चाहिए
 began लगा/लगे/लगी/लगीं | am हूँ | is है | are हैं/हो | was था/थी/थे/थीं | were थे/थीं/था/थी
 has है/हैं | have हूँ/हो/है/हैं | had था/थे/थी/थीं | like पसंद | likes पसंद | liked पसंद
 are है | is हैं | have होगा/होगी/होंगे/होंगी | be होगा/होगी/होंगे/होंगी
 said कहा | photographed तस्वीर+ली | about के+बारे+में
+it उसे/उससे/उस/उसका/उसकी/उसके | them उन्हें/उनसे/उन/उनका/उनकी/उनके
+raining बारिश+हो | cold ठंड | hot गर्मी
 him उसे/उससे/उस/उसका/उसकी/उसके | her उसे/उससे/उस/उसका/उसकी/उसके
 he उसके | she उसके | we हमारे
 Sir सर | Madam मैडम | Mother माँ | Father पिताजी | Grandmother दादीजी | Grandfather दादाजी

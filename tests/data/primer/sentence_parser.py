@@ -29,6 +29,8 @@ VERB_FORMS, NOUNS, NAMES = verb_forms(), nouns(), names()
 OWN = {"I": "my", "we": "our", "you": "your", "he": "his", "she": "her", "they": "their"}
 GOES: tuple[Words, ...] = (("went", "to"), ("came", "to"))
 GENDER = {SHE: FEMALE, HE: MALE}
+# The shapes of a predicate adjective, by the cells of its subject.
+PREDICATE_SHAPES = {HE: 1, THEY_HE: 2, SHE: 4, THEY_SHE: 8}
 
 
 class Nominal(NamedTuple):
@@ -106,7 +108,11 @@ class Sentence:
         if english[0] in NAMES:
             return self._name(node, NAMES[english[0]][1])
         pronoun = SUBJECTS.get((english[0], hindi[0]))
-        return Nominal(*pronoun, OWN.get(english[0], "")) if pronoun and len(hindi) == 1 else None
+        if not pronoun or len(hindi) != 1:
+            return None
+        cells, case = pronoun
+        shapes = sum(shape for bit, shape in PREDICATE_SHAPES.items() if cells & bit)
+        return Nominal(cells, case, OWN.get(english[0], ""), shapes)
 
     def _noun(self, node: int, english: Words, hindi: Words) -> Nominal | None:
         case = self.case(node)
@@ -146,7 +152,8 @@ class Sentence:
             if name:
                 both = THEY_SHE if cells == name[1] == SHE else THEY_HE
                 return Nominal(both, self.case(other), "their")
-        return Nominal(cells, self.case(node), "her" if cells == SHE else "his")
+        shapes = PREDICATE_SHAPES[cells]
+        return Nominal(cells, self.case(node), "her" if cells == SHE else "his", shapes)
 
     def case(self, node: int) -> str:
         """The postposition of a node; "to" for a goal that needs none."""
@@ -158,7 +165,10 @@ class Sentence:
             ):
                 return word
         parent = self.parents[node]
-        goes = self.english.get(parent) in GOES and self.first[node] > self.first[parent]
+        goes = self.english.get(parent) in GOES or any(
+            form.verb.marker == "oblique" for form in self.verb_forms(parent)
+        )
+        goes = goes and self.first[node] > self.first[parent]
         return "to" if goes or "to" in self.english_function_words.get(node, ()) else ""
 
     def parent(self, node: int) -> int:

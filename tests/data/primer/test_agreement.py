@@ -34,12 +34,13 @@ MIN_CHECKED = {
     "states": 18_000,
     "that": 25_000,  # कि and जो
     "verbs": 150_000,  # with a bare subject, else a bare object, else nothing
+    "weather": 500,
     "ने": 50_000,
 }
 # Words that need no sure link: articles, auxiliaries, case markers, and Hindi correlatives
 # (जो … वह, जब … तब).
 UNLINKED = (
-    frozenset("the to there he she will used do does did am is are was were has have had".split()),
+    frozenset("the to there it he she will used do does did am is are was were has have had".split()),
     frozenset(
         "ने को से का के की में पर पास तब तो फिर भी क्या नहीं हुए वह वे उस उन उसने उसे उन्होंने उन्हें".split()
     )

@@ -240,7 +240,10 @@ MAPS = ("w_query", "w_key", "w_value")
         ),
         (lambda: multi_head("a b", vectors=draw(2, 4), count=0), "count is 0: give a whole number"),
         (lambda: multi_head(model=untrained(), layer=4), "layer: 4 is none of the encoder's 3"),
-        (lambda: multi_head(model=untrained(), pairs=4), "knows the words of 0 pairs of sentences"),
+        (
+            lambda: multi_head(model=untrained(), pairs=4),
+            r"knows the words of \d pairs of sentences, and 4 are needed",
+        ),
         (
             lambda: multi_head(model=untrained(), primer=-1),
             "primer is -1: give a whole number of at least 0",

@@ -19,10 +19,7 @@ TIMES = {
 }
 DATED = frozenset(("past", "future"))
 OUTDOORS = frozenset(("places", "nature", "vehicles"))
-STRAIGHT = frozenset(
-    ("जा", "आ", "लौट", "भाग", "चल")
-)  # घर जाना without a postposition, but घर तक दौड़ना
-FLEEING, DEPARTING = "भाग", ("go",)
+DEPARTING = ("go",)
 
 
 @dataclass(slots=True)
@@ -48,8 +45,7 @@ def adverbials(
     last = list[Word]()
     if plan.verb.recipient_nouns:
         last += _recipient(builder, plan.verb, node, subject, result)
-    if plan.verb.to and plan.question != "where":
-        last += _goal(builder, plan.verb, node, result)
+    last += _goal(builder, plan, node, result)
     if plan.question in QUESTION_WORDS:
         _question(builder, plan.question, node, result)
     if plan.room > 1 and not plan.alone:
@@ -71,23 +67,31 @@ def _recipient(
     return phrase.hindi
 
 
-def _goal(builder: SentenceBuilder, verb: Verb, node: int, result: Adverbials) -> list[Word]:
-    """The goal or the origin of motion: to or from a place."""
+def _goal(builder: SentenceBuilder, plan: ClausePlan, node: int, result: Adverbials) -> list[Word]:
+    """The goal or the origin of motion, with the words of the verb that stand apart beside it."""
+    verb = plan.verb
+    apart = apart_words(verb, node)
+    if not verb.to or plan.question == "where":
+        return apart
     from_goal = builder.flip(0.25) and verb.english.base != DEPARTING  # not "go from"
     noun = builder.sample(read_lexicon().nouns["places"])
-    straight = verb.hindi.stem in STRAIGHT and "हुए" not in verb.hindi.before
-    into = straight and verb.hindi.stem != FLEEING  # सराय में भागना is to run about in it
-    bare = straight and noun.goal and not from_goal
+    bare = noun.goal and not from_goal
     phrase = noun_phrase(builder, noun, node, oblique=True, room=0 if bare else 1, few=True)
     at = noun.adpositions[1] if noun.adpositions else "में"
-    marker = "से" if from_goal else "" if bare else at if into else "तक"
+    marker = "से" if from_goal else "" if bare else at
     direction = builder.add_node(phrase.node)
     to = "from" if from_goal else "to"
     if not marker:
         result.english_last += [(to, phrase.node, False), *phrase.english]
-        return phrase.hindi
+        return apart + phrase.hindi
     result.english_last += [(to, direction, True), *phrase.english]
-    return [*phrase.hindi, (marker, direction, True)]
+    place: list[Word] = [*phrase.hindi, (marker, direction, True)]
+    return place + apart if from_goal else apart + place
+
+
+def apart_words(verb: Verb, node: int) -> list[Word]:
+    """The words of a Hindi verb that precede its goal or object: दौड़कर घर जाना."""
+    return [(word, node, True) for word in verb.hindi.before[: verb.apart]]
 
 
 def _question(builder: SentenceBuilder, question: str, node: int, result: Adverbials) -> None:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 from zlib import crc32
 
+from dhyan.data.primer.adverbials import apart_words
 from dhyan.data.primer.english_morphology import a_or_an
 from dhyan.data.primer.hindi_morphology import WAS, F, M, hindi_verb
 from dhyan.data.primer.lexicon import Cue, Noun, Sense, read_lexicon
@@ -150,7 +151,8 @@ def _cue(
     connective = builder.add_node(action)
     english_object, hindi_object, form = _object(builder, cue, action)
     words, hindi = cue.verb.english, cue.verb.hindi
-    before: list[Word] = [(word_part, action, True) for word_part in hindi.before]
+    before: list[Word] = [(word_part, action, True) for word_part in hindi.before[cue.verb.apart :]]
+    hindi_object = [*apart_words(cue.verb, action), *hindi_object]
     if link == "because":
         desire = builder.add_node(action)
         he: Word = ("she" if feminine else "he", desire, False)
@@ -176,7 +178,7 @@ def _cue(
         hindi_words.append(("उसने" if cue.verb.ergative else "वह", action, False))
     hindi_words += [*hindi_object, *before]
     verb_form = form if cue.verb.ergative else F if feminine else M
-    hindi_words.append((hindi.perfective[verb_form], action, True))
+    hindi_words += [(word_part, action, True) for word_part in cue.verb.perfective(verb_form)]
     return english + english_object, hindi_words
 
 

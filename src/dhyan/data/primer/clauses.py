@@ -38,10 +38,11 @@ class Clause:
     node: int = ROOT
     verb: list[Word] = field(default_factory=list)  # in Hindi
     ends_in_relative: bool = False  # whether its Hindi ends in a relative clause
+    patient: Phrase | None = None  # its object
 
 
 Subject = Callable[[SentenceBuilder, Verb, str, int, int], Phrase]
-Object = Callable[[SentenceBuilder, Verb, int, Phrase, int], Phrase]
+Object = Callable[[SentenceBuilder, ClausePlan, int, Phrase, int], Phrase]
 
 
 def sample_subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
@@ -57,6 +58,15 @@ def sample_subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, r
     if verb.named and dice < 0.57 and room > 1:
         return coordinated_names(builder, node, case)
     return noun_phrase(builder, builder.sample(verb.subject_nouns), node, marker=case, room=room)
+
+
+def pronoun_subject(phrase: Phrase) -> Subject:
+    """A pronoun that refers to a phrase, as a subject."""
+
+    def subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
+        return pronoun_phrase(builder, phrase.pronoun, node, case, feminine=phrase.form >= F)
+
+    return subject
 
 
 def coordinated_names(builder: SentenceBuilder, node: int, case: str) -> Phrase:
@@ -76,17 +86,36 @@ def coordinated_names(builder: SentenceBuilder, node: int, case: str) -> Phrase:
     )
 
 
+OBLIQUE = "oblique"  # the marker of an object in the oblique case without any: शहर पहुँचना
+
+
 def object_marker(verb: Verb, noun: Noun) -> str:
     """The Hindi marker of an object: को for persons and animals, none for things (differential)."""
     return verb.marker or ("को" if noun.domain in LIVING else "")
 
 
 def sample_object(
-    builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, room: int
+    builder: SentenceBuilder, plan: ClausePlan, node: int, subject: Phrase, room: int
 ) -> Phrase:
     """An object of the verb: a noun phrase, a name or a pronoun."""
-    noun = builder.sample_partner(verb.object_nouns, held_out_objects(verb))
+    return object_of(builder, plan, node, subject, room, nouns=plan.verb.object_nouns)
+
+
+def object_of(
+    builder: SentenceBuilder,
+    plan: ClausePlan,
+    node: int,
+    subject: Phrase,
+    room: int,
+    *,
+    nouns: tuple[Noun, ...],
+) -> Phrase:
+    """An object of the verb, one of these nouns."""
+    verb = plan.verb
+    noun = builder.sample_partner(nouns, held_out_objects(verb))
     marker = object_marker(verb, noun)
+    if marker == OBLIQUE:
+        return noun_phrase(builder, noun, node, oblique=True, room=room, few=True)
     if noun.domain == "people" and marker and builder.flip(0.15):
         key = "he" if subject.pronoun.startswith("she") or builder.flip(0.5) else "she"
         if builder.is_ambiguous(key):
@@ -97,7 +126,14 @@ def sample_object(
         definite = builder.flip(0.6)
         marker = marker if definite else ""
     return noun_phrase(
-        builder, noun, node, marker=marker, room=room, own=subject.pronoun, definite=definite
+        builder,
+        noun,
+        node,
+        marker=marker,
+        room=room,
+        own=subject.pronoun,
+        definite=definite,
+        negated=plan.negated,
     )
 
 
@@ -140,8 +176,10 @@ def action_clause(
     if question in ("what", "how many"):
         object_phrase, fronted = question_object(builder, verb, question, node)
     elif verb.object_nouns:
-        object_phrase = object(builder, verb, node, subject_phrase, share)
+        object_phrase = object(builder, plan, node, subject_phrase, share)
     clause_adverbials = adverbials(builder, plan, subject_phrase, node)
+    if question == "who":  # right before the verb: सैनिक को कौन बुलाता है
+        clause_adverbials.before_verb += subject_phrase.hindi
     group = verb_group(
         builder,
         plan,
@@ -149,9 +187,7 @@ def action_clause(
         agreement(plan, subject_phrase, object_phrase),
         clause_adverbials.before_verb,
     )
-    clause = _linearize(
-        subject_phrase, object_phrase, group, clause_adverbials, fronted, inverted=plan.inverted
-    )
+    clause = _linearize(subject_phrase, object_phrase, group, clause_adverbials, fronted, plan=plan)
     clause.node = node
     if question == "whether":
         clause.hindi.insert(0, ("क्या", builder.add_node(node), True))
@@ -203,11 +239,11 @@ def _linearize(
     clause_adverbials: Adverbials,
     fronted: list[Word],
     *,
-    inverted: bool,
+    plan: ClausePlan,
 ) -> Clause:
     """Word order: an English question starts with its auxiliary, Hindi ends in the verb."""
     english = [*clause_adverbials.english_first, *fronted]
-    if inverted:
+    if plan.inverted:
         english += [*group.auxiliary, *subject_phrase.english]
     else:
         english += [*subject_phrase.english, *group.auxiliary]
@@ -215,7 +251,7 @@ def _linearize(
     hindi = [
         *subject_phrase.before,
         *clause_adverbials.hindi_first,
-        *subject_phrase.hindi,
+        *([] if plan.question == "who" else subject_phrase.hindi),
         *clause_adverbials.hindi_after_subject,
     ]
     if object_phrase:
@@ -226,4 +262,6 @@ def _linearize(
     if object_phrase:
         hindi += object_phrase.after
     ends_in_relative = object_phrase is not None and bool(object_phrase.after)
-    return Clause(english, hindi, subject_phrase, ROOT, group.hindi, ends_in_relative)
+    return Clause(
+        english, hindi, subject_phrase, ROOT, group.hindi, ends_in_relative, object_phrase
+    )

@@ -1,12 +1,13 @@
 """Dialogue: first and second person, forms of address, requests, quotations."""
 
+from dhyan.data.primer.adverbials import apart_words
 from dhyan.data.primer.clauses import Clause, Subject, action_clause, sample_object
 from dhyan.data.primer.lexicon import Verb, human_verbs, read_lexicon
 from dhyan.data.primer.noun_phrases import name_phrase, pronoun_phrase
 from dhyan.data.primer.sentence_builder import Phrase, SentenceBuilder, punctuation
 from dhyan.data.primer.sentence_pair import CLOSING, OPENING, ROOT, Word, join_words
 from dhyan.data.primer.sentences import answering
-from dhyan.data.primer.verb_groups import Modality, Tense
+from dhyan.data.primer.verb_groups import ClausePlan, Modality, Tense
 
 # Forms of address: the words, the pronoun (आप or तुम), and whether feminine.
 FORMS_OF_ADDRESS = (
@@ -178,7 +179,7 @@ def request(builder: SentenceBuilder, size: int) -> DialogueSentence:
             [*words, punctuation(","), *ending(key == "you, sir")],
             (),
         )
-    return [*english, punctuation(".")], ending(0), (join_words(ending(1)),)
+    return [*english, punctuation(".")], ending(1), (join_words(ending(0)),)
 
 
 def _request_words(
@@ -192,15 +193,17 @@ def _request_words(
     if negated:
         english += [("do", node, False), ("not", no, True)]
     english += [(word, node, True) for word in verb.english.base]
+    hindi += apart_words(verb, node)
     if verb.object_nouns:
-        patient = sample_object(builder, verb, node, you, (size - 4) // 2)
+        plan = ClausePlan(verb, Tense.HABITUAL, negated=negated)
+        patient = sample_object(builder, plan, node, you, (size - 4) // 2)
         english += patient.english
         hindi += patient.hindi
     else:
         goal = _there(builder, verb, node)
         english += goal.english
         hindi += goal.hindi
-    hindi += [(word, node, True) for word in verb.hindi.before]
+    hindi += [(word, node, True) for word in verb.hindi.before[verb.apart :]]
     if negated:
         hindi.append(("मत", no, True))
     return english, hindi

@@ -24,11 +24,15 @@ class Name:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjective:
-    """An adjective: four direct Hindi forms (M, MM, F, FF), then the masculine oblique."""
+    """An adjective: four direct Hindi forms (M, MM, F, FF), then the masculine oblique.
+
+    An attributive one stands before its noun only (an old friend).
+    """
 
     english: Words
     hindi: tuple[Words, ...]
     domains: frozenset[str]
+    attributive: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +64,9 @@ class Verb:
     """A verb, with the nouns that may be its subject, object and recipient.
 
     `marker` is the case marker of the object where it is not the usual one; `agrees` the gender of
-    a noun inside the verb, with which the perfective agrees instead. An ergative verb puts ने after
+    a noun inside the verb, with which the perfective agrees instead. The first `apart` words before the
+    Hindi verb precede its goal or object (दौड़कर घर जाना), and `vector` is the last word of a compound
+    perfective (सड़ गया). An ergative verb puts ने after
     its subject in the perfective, `to` takes a place as goal, `rests` is a state in Hindi (sits,
     wears), and `befalls` is not done on purpose. `named` verbs take people as subjects, so a name
     may be the subject.
@@ -73,6 +79,8 @@ class Verb:
     recipients: tuple[str, ...] = ()
     marker: str = ""
     agrees: str = ""
+    apart: int = 0
+    vector: HindiVerb | None = None
     ergative: bool = False
     to: bool = False
     rests: bool = False
@@ -82,10 +90,16 @@ class Verb:
     object_nouns: tuple[Noun, ...] = field(default=(), repr=False)
     recipient_nouns: tuple[Noun, ...] = field(default=(), repr=False)
 
+    def perfective(self, form: int, *, negated: bool = False, auxiliary: bool = False) -> Words:
+        """The perfective: सड़ गया, but नहीं सड़ा; `auxiliary` if है or था follows."""
+        last = self.hindi if negated or not self.vector else self.vector
+        word = (last.perfect if auxiliary else last.perfective)[form]
+        return (word,) if last is self.hindi else (self.hindi.stem, word)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adverb:
-    """An adverb of manner, a month, or an adverb of time with the tense it requires."""
+    """A word that never inflects: an adverb, a month, a city; of time, with the tense it requires."""
 
     english: Words
     hindi: Words
@@ -128,6 +142,7 @@ class Lexicon:
     manner: tuple[Adverb, ...]
     times: tuple[Adverb, ...]
     months: tuple[Adverb, ...]
+    cities: tuple[Adverb, ...]
     words: dict[str, Noun]
     """Nouns by their English word, without ambiguous ones."""
     verbs: tuple[Verb, ...] = ()
@@ -191,6 +206,7 @@ def read_lexicon(path: Path = LEXICON) -> Lexicon:
         manner=tuple(map(_adverb, entries["manner"])),
         times=tuple(map(_adverb, entries["times"])),
         months=tuple(map(_adverb, entries["months"])),
+        cities=tuple(map(_adverb, entries["cities"])),
         words={_english_word(noun): noun for noun in nouns},
     )
     described = [_listed(entry, 0, lexicon) for entry in entries["adjectives"]]
@@ -251,7 +267,9 @@ def _adjective(entry: Entry) -> Adjective:
     domains = frozenset(entry.listed(0))
     if not domains:
         raise entry.error("has no nouns to describe; write | domains or =nouns")
-    return Adjective(_words(entry.form()), tuple(map(_words, forms)), domains)
+    return Adjective(
+        _words(entry.form()), tuple(map(_words, forms)), domains, "attributive" in entry.tags
+    )
 
 
 def _noun(entry: Entry, adjectives: Iterable[Adjective] = ()) -> Noun:
@@ -294,16 +312,19 @@ def _verb(entry: Entry, lexicon: Lexicon) -> Verb:
         subjects = PERSONS
     if not subjects:
         raise entry.error("has no subjects; write | people family, or other domains")
+    vector = entry.value("perfective")
     transitive = bool(objects) or entry.section == "speech" or bool(entry.value("agrees"))
     transitive = transitive or entry.hindi.split(" ")[-1] in DOERS or "ergative" in entry.tags
     return Verb(
         english=verb_forms(*(entry.form(index, of=4) for index in range(4))),
-        hindi=hindi_verb(entry.hindi),
+        hindi=hindi_verb(entry.hindi.replace(" … ", " ")),
         subjects=subjects,
         objects=objects,
         recipients=recipients,
         marker=entry.value("object"),
         agrees=entry.value("agrees"),
+        apart=len(entry.hindi.partition(" … ")[0].split(" ")) if " … " in entry.hindi else 0,
+        vector=hindi_verb(vector) if vector else None,
         ergative=transitive and "plain" not in entry.tags,
         to="to" in entry.tags,
         rests="rests" in entry.tags,

@@ -12,21 +12,23 @@ from dhyan.errors import UserError
 
 DOMAINS = (
     "people family animals food drinks fruits clothes furniture kitchen tools vehicles places "
-    "nature body school games music writings ideas events money materials"
+    "nature body school games music writings ideas events money materials daily"
 ).split()
 
 ADPOSITIONS = tuple(f"{english}:{hindi}" for english in ("in", "on", "at") for hindi in ("में", "पर"))
-MARKERS = tuple(f"object:{word}" for word in ("को", "से", "का", "की", "के", "पर", "में"))
+MARKERS = tuple(f"object:{word}" for word in ("को", "से", "का", "की", "के", "पर", "में", "oblique"))
+VECTORS = ("perfective:जाना", "perfective:देना")
 SPEECH = ("plain", "ergative", "agrees:m", "agrees:f")
 TAGS = {
     "names": ("m", "f"),
     "nouns": ("m", "f", "honorific", "fixed", "mass", "pair", "only", "goal", *ADPOSITIONS),
-    "adjectives": ("fixed",),
-    "verbs": (*SPEECH, "to", "rests", "befalls", *MARKERS),
+    "adjectives": ("fixed", "attributive"),
+    "verbs": (*SPEECH, "to", "rests", "befalls", *MARKERS, *VECTORS),
     "speech": SPEECH,
     "manner": (),
     "times": ("past", "future", "habitual", "progressive"),
     "months": (),
+    "cities": (),
     "senses": (
         "m",
         "f",
@@ -48,7 +50,7 @@ FIELDS = {
     "senses": 1,
 }  # at most; other sections have none
 HEADING = re.compile(r"\[(\w+)(?: +(\w+))?\]")
-HINDI = re.compile(r"[\u0900-\u097f]+(?:[ -][\u0900-\u097f]+)*")
+HINDI = re.compile(r"[\u0900-\u097f]+(?:(?: … |[ -])[\u0900-\u097f]+)*")
 ENGLISH = re.compile(r"[A-Za-z]+(?:[ '-][A-Za-z]+)*")
 LINE = re.compile(r"(?P<english>[^=|]+) = (?P<hindi>[^=|A-Za-z]+?)(?: (?P<tags>[a-z][^=|]*))?")
 

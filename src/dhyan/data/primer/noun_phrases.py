@@ -51,6 +51,7 @@ PRONOUNS = {
     "you, sir": _pronoun("you you your", "आप आपने आपको आप आपका", THEY, PLURAL),
     "he": _pronoun("he him his", "वह उसने उसे उस उसका", HE, THIRD_SINGULAR),
     "she": _pronoun("she her her", "वह उसने उसे उस उसका", HE, THIRD_SINGULAR),
+    "it": _pronoun("it it its", "वह उसने उसे उस उसका", HE, THIRD_SINGULAR),
     "they": _pronoun("they them their", "वे उन्होंने उन्हें उन उनका", THEY, PLURAL),
     # honorific plural
     "he, sir": _pronoun("he him his", "वे उन्होंने उन्हें उन उनका", THEY, THIRD_SINGULAR),
@@ -76,8 +77,8 @@ def pronoun_phrase(
         form=form_of(feminine=feminine, plural=plural),
         number=phrase.number,
         pronoun=key,
-        person=True,
-        animate=True,
+        person=key != "it",
+        animate=key != "it",
         node=node,
     )
 
@@ -139,7 +140,8 @@ class NounPhrasePlan(NamedTuple):
     """Choices that decide the determiner of a noun phrase.
 
     `shape` is the form of an adjective beside the noun, `own` the pronoun of the subject if it may
-    be the possessor, and `definite`, if set, whether the noun was mentioned before.
+    be the possessor, `definite`, if set, whether the noun was mentioned before, and `negated` whether
+    it is the object of a negated verb (not a book, कोई किताब नहीं).
     """
 
     noun: Noun
@@ -150,6 +152,7 @@ class NounPhrasePlan(NamedTuple):
     room: int
     own: str
     definite: bool | None
+    negated: bool = False
 
 
 def noun_phrase(
@@ -164,15 +167,16 @@ def noun_phrase(
     definite: bool | None = None,
     few: bool = False,
     that: bool = False,
+    negated: bool = False,
 ) -> Phrase:
     """A noun with determiner and adjective.
 
-    A marker puts it into the oblique case and follows it. `few` keeps it singular, and `that`
-    announces a relative clause by a demonstrative in Hindi.
+    A marker puts it into the oblique case and follows it. `few` keeps it singular, `that` announces a
+    relative clause by a demonstrative in Hindi, and `negated` makes "a" कोई.
     """
     node = builder.add_node(parent)
     oblique = oblique or bool(marker)
-    single = few or noun.mass or noun.pair or noun.only or noun.honorific
+    single = few or negated or noun.mass or noun.pair or noun.only or noun.honorific
     plural = not single and builder.flip(0.28)
     hindi_plural = plural or noun.honorific  # what Hindi agrees with
     shape = _shape(noun.feminine, hindi_plural, oblique)
@@ -180,7 +184,7 @@ def noun_phrase(
         english: list[Word] = [("the", node, False)]
         hindi: list[Word] = [(DEMONSTRATIVES["that", hindi_plural][oblique], node, False)]
     else:
-        plan = NounPhrasePlan(noun, node, plural, oblique, shape, room, own, definite)
+        plan = NounPhrasePlan(noun, node, plural, oblique, shape, room, own, definite, negated)
         english, hindi = _determiner(builder, plan)
     if noun.adjectives and room > 1 and builder.flip(0.35):
         adjective = builder.sample_partner(noun.adjectives, held_out_adjectives(noun))
@@ -247,7 +251,7 @@ def _determiner(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Wo
     if dice < 0.62 or plan.definite:
         words, hindi_form = _demonstrative(plan, proximal=dice < 0.57)
     else:
-        words, hindi_form = _quantifier(builder, dice, plural=plan.plural)
+        words, hindi_form = _quantifier(builder, dice, plan)
     return [(word, own, True) for word in words], [(hindi_form, own, True)]
 
 
@@ -259,10 +263,12 @@ def _demonstrative(plan: NounPhrasePlan, *, proximal: bool) -> tuple[tuple[str, 
 
 
 def _quantifier(
-    builder: SentenceBuilder, dice: float, *, plural: bool
+    builder: SentenceBuilder, dice: float, plan: NounPhrasePlan
 ) -> tuple[tuple[str, ...], str]:
     """A quantifier: a, every, some, many, or a number."""
-    if not plural:
+    if plan.negated:
+        return ("a",), "किसी" if plan.oblique else "कोई"
+    if not plan.plural:
         return (("every",), "हर") if dice > 0.97 else (("a",), "एक")
     if dice < 0.85:
         return builder.choose(SOME)
@@ -270,9 +276,11 @@ def _quantifier(
     return _number(2 + int(9 * builder.random()) if few else 11 + int(88 * builder.random()))
 
 
-def indefinite_phrase(builder: SentenceBuilder, noun: Noun, node: int) -> Phrase:
+def indefinite_phrase(
+    builder: SentenceBuilder, noun: Noun, node: int, *, negated: bool = False
+) -> Phrase:
     """An indefinite noun phrase: a book, some books, milk."""
-    return noun_phrase(builder, noun, node, room=0, definite=False)
+    return noun_phrase(builder, noun, node, room=0, definite=False, negated=negated)
 
 
 def locative_phrase(
@@ -301,7 +309,7 @@ def _possessor(builder: SentenceBuilder, plan: NounPhrasePlan) -> tuple[list[Wor
         builder.plain_pronouns.add("she" if name.gender == "f" else "he")
         hindi_form: list[Word] = [(name.hindi, owner, True), (GENITIVE[shape], owner, True)]
         return [(name.english + "'s", owner, True)], hindi_form
-    subject = PRONOUNS.get(plan.own)
+    subject = PRONOUNS.get(plan.own) if plan.own != "it" else None
     phrase = subject if subject and builder.flip(0.6) else PRONOUNS[builder.choose(POSSESSORS)]
     if (
         phrase.subject in builder.honorific_pronouns and phrase is not subject

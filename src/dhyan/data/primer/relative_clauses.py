@@ -16,7 +16,7 @@ from dhyan.data.primer.sentence_builder import (
     punctuation,
 )
 from dhyan.data.primer.sentence_pair import SentencePair, TranslationCheck, Word
-from dhyan.data.primer.verb_groups import Tense
+from dhyan.data.primer.verb_groups import ClausePlan, Tense
 from dhyan.data.primer.vocabulary_subsets import held_out_objects
 
 # By number: relative words, bare and before a marker; and the correlatives that resume them.
@@ -118,9 +118,10 @@ def relativized_subject(
 
 
 def relativized_object(
-    builder: SentenceBuilder, verb: Verb, node: int, subject: Phrase, room: int
+    builder: SentenceBuilder, plan: ClausePlan, node: int, subject: Phrase, room: int
 ) -> Phrase:
     """An object with a relative clause: the book that Ravi bought, वह किताब …, जो रवि ने ख़रीदी."""
+    verb = plan.verb
     noun = builder.sample_partner(verb.object_nouns, held_out_objects(verb))
     done_by, done_to = verbs_with_subject(noun), verbs_with_object(noun)
     phrase = noun_phrase(

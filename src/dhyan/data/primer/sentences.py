@@ -6,15 +6,18 @@ from functools import cache
 from typing import NamedTuple
 
 from dhyan.data.primer.clauses import (
+    OBLIQUE,
     Clause,
     Subject,
     action_clause,
     countable_objects,
+    pronoun_subject,
     sample_subject,
 )
-from dhyan.data.primer.hindi_morphology import F
 from dhyan.data.primer.lexicon import Verb, human_verbs, read_lexicon
-from dhyan.data.primer.noun_phrases import PRONOUNS, pronoun_phrase
+from dhyan.data.primer.noun_phrases import PRONOUNS
+from dhyan.data.primer.reasons import TIMES as LINKED_TIMES
+from dhyan.data.primer.reasons import linked_clauses
 from dhyan.data.primer.relative_clauses import relativized_object, relativized_subject
 from dhyan.data.primer.sentence_builder import Phrase, SentenceBuilder, punctuation
 from dhyan.data.primer.sentence_pair import ROOT, Word
@@ -64,16 +67,19 @@ NEGATABLE_CLAUSES: tuple[Callable[..., Clause], ...] = (
     wanting_clause,
 )
 FUTURE_STATE_CLAUSES: tuple[Callable[..., Clause], ...] = (
-    *(adjective_clause, adjective_clause, locative_clause),
-    *(existential_clause, existential_clause, possession_clause, possession_clause),
+    *(locative_clause, existential_clause, possession_clause),
 )
-STATE_CLAUSES = (*FUTURE_STATE_CLAUSES, feeling_clause)
+STATE_CLAUSES = (
+    *(adjective_clause, adjective_clause, feeling_clause),
+    *(FUTURE_STATE_CLAUSES * 2)[1:],
+)
 MODES = (Modality.CAN, Modality.WANTS, Modality.HAS_TO, Modality.SHOULD)
-COORDINATORS = {"and": "और", "but": "लेकिन", "because": "क्योंकि", "so": "इसलिए"}
-SUBORDINATORS = {"when": ("जब", "तब"), "although": ("हालाँकि", "फिर भी"), "if": ("अगर", "तो")}
+COORDINATORS = {"and": "और", "but": "लेकिन"}
+SUBORDINATORS = {"when": ("जब", "तब"), "if": ("अगर", "तो")}
+LINKS = ("because", "so", "although", "so that")  # between clauses of one topic
 RELATIVES = ("who", "whom")
-CONNECTIVES = (*COORDINATORS, *SUBORDINATORS, "that", *RELATIVES)
-SHORTEST_JOINED = 11
+CONNECTIVES = (*COORDINATORS, *LINKS, *SUBORDINATORS, "that", *RELATIVES)
+SHORTEST_JOINED, LONGEST_LINKED = 11, 14
 WHETHER = (
     Tense.SIMPLE_PAST,
     Tense.HABITUAL,
@@ -117,6 +123,11 @@ def statement(builder: SentenceBuilder, size: int, context: DiscourseContext) ->
     if size < SHORTEST_JOINED:
         return simple(builder, size, context)
     connective = builder.choose(context.connectives)
+    if connective in LINKS or (connective == "but" and builder.flip(0.5)):
+        if size <= LONGEST_LINKED and context.time in LINKED_TIMES:
+            room, parent = size - SHORTEST_JOINED, context.parent
+            return linked_clauses(builder, room, context.time, connective, parent=parent)
+        connective = "and"
     if connective == "if" and context.time == "past":
         connective = "when"
     if connective == "that":
@@ -125,7 +136,8 @@ def statement(builder: SentenceBuilder, size: int, context: DiscourseContext) ->
         return with_relative_clause(builder, size, context, connective)
     if connective in SUBORDINATORS:
         return subordinate(builder, size, context.without(*SUBORDINATORS), connective)
-    return coordinate(builder, size, context.without(connective, *SUBORDINATORS), connective)
+    left = context.without(connective, "although", *SUBORDINATORS)
+    return coordinate(builder, size, left, connective)
 
 
 def simple(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Clause:
@@ -145,7 +157,7 @@ def simple(builder: SentenceBuilder, size: int, context: DiscourseContext) -> Cl
         return builder.choose(FUTURE_STATE_CLAUSES if time == "future" else STATE_CLAUSES)(
             builder, time, room, parent=parent
         )
-    state = builder.choose(NEGATABLE_CLAUSES[:3] if time == "future" else NEGATABLE_CLAUSES)
+    state = locative_clause if time == "future" else builder.choose(NEGATABLE_CLAUSES)
     return state(builder, time, room, parent=parent, negated=builder.flip(0.25))
 
 
@@ -183,25 +195,16 @@ def can_use_pronoun(builder: SentenceBuilder, who: Phrase) -> bool:
     )
 
 
-def pronoun_subject(phrase: Phrase) -> Subject:
-    """A pronoun that refers to a phrase, as a subject."""
-
-    def subject(builder: SentenceBuilder, verb: Verb, case: str, node: int, room: int) -> Phrase:
-        return pronoun_phrase(builder, phrase.pronoun, node, case, feminine=phrase.form >= F)
-
-    return subject
-
-
 def coordinate(
     builder: SentenceBuilder, size: int, context: DiscourseContext, connective: str
 ) -> Clause:
-    """Two coordinated statements: and, but, because, so."""
+    """Two coordinated statements: and, but."""
     left = int(size * (0.35 + 0.3 * builder.random()))
     first = statement(builder, left, context)
     then = context._replace(parent=first.node, after=first.about, fronts=False)
     second = statement(builder, size - left - 1, then)
     link = builder.add_node(second.node)
-    pause = [punctuation(",")] if first.ends_in_relative else []
+    pause = [punctuation(",")] if first.ends_in_relative or connective == "but" else []
     return Clause(
         [*first.english, (connective, link, True), *second.english],
         [*first.hindi, *pause, (COORDINATORS[connective], link, True), *second.hindi],
@@ -214,21 +217,17 @@ def coordinate(
 def subordinate(
     builder: SentenceBuilder, size: int, context: DiscourseContext, connective: str
 ) -> Clause:
-    """A subordinate clause and its main clause: when, although, if; जब … तब, अगर … तो."""
+    """A subordinate clause and its main clause: when, if; जब … तब, अगर … तो."""
     time = context.time
     if connective == "if" or (connective == "when" and time == "present"):  # जब वह आएगा, तब
         time = "future"
     left = min(int(size * (0.35 + 0.3 * builder.random())), 12)
     builder.time = time
-    if connective == "although":
-        inner = DiscourseContext(time, context.parent, context.after, ("and",))
-        first = statement(builder, left, inner)
-    else:
-        tense = builder.choose(SUBORDINATE_TENSES[time])
-        alone = connective == "when"
-        first = action_clause(
-            builder, tense, left - 5, parent=context.parent, fronts=False, alone=alone
-        )
+    tense = builder.choose(SUBORDINATE_TENSES[time])
+    alone = connective == "when"
+    first = action_clause(
+        builder, tense, left - 5, parent=context.parent, fronts=False, alone=alone
+    )
     then = context._replace(time=time, parent=first.node, after=first.about, fronts=False)
     second = statement(builder, size - left - 1, then)
     opening, closing = SUBORDINATORS[connective]
@@ -313,7 +312,11 @@ def no_pronoun(builder: SentenceBuilder, verb: Verb, case: str, node: int, room:
 def verbs_with_relativizable_objects() -> tuple[Verb, ...]:
     """Verbs whose object may have a relative clause: in English nothing follows the object."""
     verbs = read_lexicon().verbs
-    return tuple(v for v in verbs if v.object_nouns and not (v.recipient_nouns or v.to))
+    return tuple(
+        v
+        for v in verbs
+        if v.object_nouns and not (v.recipient_nouns or v.to or v.marker == OBLIQUE)
+    )
 
 
 def question(builder: SentenceBuilder, size: int) -> Clause:

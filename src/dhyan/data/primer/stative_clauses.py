@@ -7,7 +7,7 @@ from functools import cache
 
 from dhyan.data.primer.clauses import Clause
 from dhyan.data.primer.hindi_morphology import COPULA, HE, THEY, WAS, F, M, hindi_verb
-from dhyan.data.primer.lexicon import Noun, read_lexicon
+from dhyan.data.primer.lexicon import Adjective, Noun, read_lexicon
 from dhyan.data.primer.noun_phrases import (
     PRONOUNS,
     indefinite_phrase,
@@ -23,8 +23,9 @@ from dhyan.data.primer.vocabulary_subsets import held_out_adjectives
 
 HONA = hindi_verb("होना")
 LYING = ("food", "fruits", "kitchen", "school", "clothes", "tools")
-# States: the English verb and its words, the Hindi words, whether feminine.
-FEELINGS = (
+# A state: the English verb and its words, the Hindi words, whether feminine.
+Feeling = tuple[str, tuple[str, ...], tuple[str, ...], bool]
+FEELINGS: tuple[Feeling, ...] = (
     ("be", ("hungry",), ("भूख", "लगी"), True),
     ("be", ("thirsty",), ("प्यास", "लगी"), True),
     ("have", ("a", "fever"), ("बुख़ार",), False),
@@ -60,7 +61,14 @@ def sample_noun(builder: SentenceBuilder, domains: tuple[str, ...]) -> Noun:
 def with_qualities() -> tuple[Noun, ...]:
     """The nouns that some adjective describes."""
     lexicon = read_lexicon()
-    return tuple(noun for noun in lexicon.choices(tuple(lexicon.nouns)) if noun.adjectives)
+    nouns = lexicon.choices(tuple(lexicon.nouns))
+    return tuple(noun for noun in nouns if predicate_adjectives(noun))
+
+
+@cache
+def predicate_adjectives(noun: Noun) -> tuple[Adjective, ...]:
+    """The adjectives that may be predicates of a noun."""
+    return tuple(adjective for adjective in noun.adjectives if not adjective.attributive)
 
 
 @cache
@@ -81,9 +89,9 @@ def adjective_clause(
     """A predicate adjective: The house is big."""
     noun = builder.sample(with_qualities())
     node = builder.add_node(parent)
-    subject = noun_phrase(builder, noun, node, room=1 if room > 3 else 0)
+    subject = noun_phrase(builder, noun, node, room=1 if room > 3 else 0, definite=True)
     quality = builder.add_node(node)
-    adjective = builder.sample_partner(noun.adjectives, held_out_adjectives(noun))
+    adjective = builder.sample_partner(predicate_adjectives(noun), held_out_adjectives(noun))
     english: list[Word] = [(word, quality, True) for word in adjective.english]
     hindi: list[Word] = [(word, quality, True) for word in adjective.hindi[subject.form]]
     return copular_clause(
@@ -251,7 +259,7 @@ def wanting_clause(
     """Wanting: Ravi wants a pen, रवि को एक क़लम चाहिए."""
     node = builder.add_node(parent)
     experiencer = person(builder, node, "को", 1)
-    desired = indefinite_phrase(builder, sample_noun(builder, DESIRABLE), node)
+    desired = indefinite_phrase(builder, sample_noun(builder, DESIRABLE), node, negated=negated)
     verb, no = _experiencer_verb(builder, "want", time, experiencer, node, negated=negated)
     end: list[Word] = [("चाहिए", node, True)]
     if time == "past":
@@ -281,8 +289,12 @@ def _experiencer_verb(
 def feeling_clause(builder: SentenceBuilder, time: str, room: int, *, parent: int = ROOT) -> Clause:
     """A feeling: Ravi is hungry, रवि को भूख लगी है."""
     node = builder.add_node(parent)
-    experiencer = person(builder, node, "को", 1)
-    verb, words, hindi_words, feminine = builder.choose(FEELINGS)
+    return experienced(person(builder, node, "को", 1), builder.choose(FEELINGS), time, node)
+
+
+def experienced(experiencer: Phrase, feeling: Feeling, time: str, node: int) -> Clause:
+    """A feeling of this person, who has the marker को."""
+    verb, words, hindi_words, feminine = feeling
     past = time == "past"
     forms = (BEEN if past else BE) if verb == "be" else (("had",) * 3 if past else HAVE)
     end = WAS[F if feminine else M] if past else COPULA[HE]

@@ -32,6 +32,7 @@ class Modality(IntEnum):
     HAS_TO = 3  # has to eat, को खाना है
     SHOULD = 4  # should eat, को खाना चाहिए
     BEGAN = 5  # began to eat, खाने लगा
+    PURPOSE = 6  # so that he can eat, ताकि वह खा सके
 
 
 PERFECTIVE = frozenset((Tense.SIMPLE_PAST, Tense.PRESENT_PERFECT, Tense.PAST_PERFECT))
@@ -101,7 +102,7 @@ def agreement(plan: ClausePlan, subject: Phrase, object: Phrase | None) -> Agree
         return Agreement(subject.number, subject.who, subject.form)
     if plan.verb.agrees:
         return Agreement(subject.number, HE, F if plan.verb.agrees == "f" else M)
-    if object and object.unmarked:
+    if object and object.unmarked and not plan.verb.marker:
         return Agreement(subject.number, object.who, object.form)
     return Agreement(subject.number, HE, M)
 
@@ -118,13 +119,13 @@ def verb_group(
         return _with_mode(builder, plan, node, agrees_with, question_words)
     helper = builder.add_node(node)
     auxiliary, english = _english(plan, node, helper, agrees_with.number)
-    main, *rest = _hindi(plan.verb, plan.tense, agrees_with)
+    main, rest = _hindi(plan, agrees_with)
     hindi = _before_verb(plan.verb, node, question_words)
     if plan.negated:
         no = builder.add_node(node)
         english.insert(0, ("not", no, True))
         hindi.append(("नहीं", no, True))
-    hindi.append((main, node, True))
+    hindi += [(word, node, True) for word in main]
     if rest:
         *going, last = rest
         hindi += [(word, node, False) for word in going]
@@ -162,9 +163,10 @@ def _english(
     return [(helpers[number], helper, True)], _named(rest, node)
 
 
-def _hindi(verb: Verb, tense: Tense, agrees_with: Agreement) -> tuple[str, ...]:
-    """The Hindi verb, and its auxiliaries."""
-    forms, form = verb.hindi, agrees_with.form
+def _hindi(plan: ClausePlan, agrees_with: Agreement) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the Hindi verb itself, and its auxiliaries."""
+    verb, tense, form = plan.verb, plan.tense, agrees_with.form
+    forms = verb.hindi
     end = (
         COPULA[agrees_with.who]
         if tense in (Tense.HABITUAL, Tense.PRESENT_PROGRESSIVE, Tense.PRESENT_PERFECT)
@@ -172,18 +174,18 @@ def _hindi(verb: Verb, tense: Tense, agrees_with: Agreement) -> tuple[str, ...]:
     )
     match tense:
         case Tense.SIMPLE_PAST:
-            return (forms.perfective[form],)
+            return verb.perfective(form, negated=plan.negated), ()
         case Tense.FUTURE | Tense.CONDITIONAL:
-            return (forms.future[agrees_with.who][form >= F],)
+            return (forms.future[agrees_with.who][form >= F],), ()
         case Tense.HABITUAL | Tense.PAST_HABITUAL:
-            return forms.habitual[form], end
+            return (forms.habitual[form],), (end,)
         case Tense.PRESENT_PROGRESSIVE | Tense.PAST_PROGRESSIVE if not verb.rests:
-            return forms.stem, RAHA[form], end
+            return (forms.stem,), (RAHA[form], end)
         case Tense.PRESENT_PROGRESSIVE | Tense.PAST_PROGRESSIVE if (
             verb.object_nouns
         ):  # wearing: पहने हुए
-            return forms.perfective[MM], "हुए", end
-    return forms.perfect[form], end
+            return (forms.perfective[MM],), ("हुए", end)
+    return verb.perfective(form, negated=plan.negated, auxiliary=True), (end,)
 
 
 def _with_mode(
@@ -204,6 +206,10 @@ def _with_mode(
         case Modality.CAN:
             auxiliary, english = [("can", other, True)], base
             main_verb, joined = forms.stem, (SAKNA.habitual[form], COPULA[who])
+        case Modality.PURPOSE:
+            can = "could" if plan.tense in PERFECTIVE else "can"
+            auxiliary, english = [(can, other, True)], base
+            main_verb, joined = forms.stem, (SAKNA.subjunctive[who],)
         case Modality.SHOULD:
             auxiliary, english = [("should", other, True)], base
             main_verb, joined = forms.infinitive[form], ("चाहिए",)
@@ -222,7 +228,7 @@ def _with_mode(
     hindi = [*_before_verb(plan.verb, node, question_words), (main_verb, node, True)]
     hindi += [(word, other, negation == 0) for negation, word in enumerate(joined)]
     if plan.negated:
-        start = len(forms.before) + len(question_words)
+        start = len(hindi) - len(joined) - 1
         _negate(builder, auxiliary, english, hindi, NegationPosition(start, modality, other))
     return VerbGroup(auxiliary, english, hindi)
 
@@ -255,7 +261,7 @@ def _negate(
 
 def _before_verb(verb: Verb, node: int, question_words: list[Word]) -> list[Word]:
     """Hindi words before the verb; a question word follows a noun that is part of the verb."""
-    before: list[Word] = [(word, node, True) for word in verb.hindi.before]
+    before: list[Word] = [(word, node, True) for word in verb.hindi.before[verb.apart :]]
     incorporates_noun = verb.agrees and (verb.marker or not verb.object_nouns)
     return before + question_words if incorporates_noun else question_words + before
 
