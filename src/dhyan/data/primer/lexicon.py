@@ -99,7 +99,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adverb:
-    """A word that never inflects: an adverb, a month, a city; of time, with the tense it requires."""
+    """An adverb of manner, a month, or an adverb of time with the tense it requires."""
 
     english: Words
     hindi: Words
@@ -142,7 +142,6 @@ class Lexicon:
     manner: tuple[Adverb, ...]
     times: tuple[Adverb, ...]
     months: tuple[Adverb, ...]
-    cities: tuple[Adverb, ...]
     words: dict[str, Noun]
     """Nouns by their English word, without ambiguous ones."""
     verbs: tuple[Verb, ...] = ()
@@ -206,7 +205,6 @@ def read_lexicon(path: Path = LEXICON) -> Lexicon:
         manner=tuple(map(_adverb, entries["manner"])),
         times=tuple(map(_adverb, entries["times"])),
         months=tuple(map(_adverb, entries["months"])),
-        cities=tuple(map(_adverb, entries["cities"])),
         words={_english_word(noun): noun for noun in nouns},
     )
     described = [_listed(entry, 0, lexicon) for entry in entries["adjectives"]]

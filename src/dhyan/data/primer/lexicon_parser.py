@@ -12,7 +12,7 @@ from dhyan.errors import UserError
 
 DOMAINS = (
     "people family animals food drinks fruits clothes furniture kitchen tools vehicles places "
-    "nature body school games music writings ideas events money materials daily"
+    "nature body school games music writings ideas events money materials"
 ).split()
 
 ADPOSITIONS = tuple(f"{english}:{hindi}" for english in ("in", "on", "at") for hindi in ("में", "पर"))
@@ -28,7 +28,6 @@ TAGS = {
     "manner": (),
     "times": ("past", "future", "habitual", "progressive"),
     "months": (),
-    "cities": (),
     "senses": (
         "m",
         "f",
