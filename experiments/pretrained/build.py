@@ -17,7 +17,7 @@ import dhyan
 from dhyan.atomic_folder import MANIFEST
 from dhyan.checkpoint import is_run, steps_in
 from dhyan.compare.train import training_seconds
-from dhyan.config import Recipe, TransformerDecoder, load_recipe
+from dhyan.config import Recipe, RNNDecoder, TransformerDecoder, load_recipe
 from dhyan.evaluation.metrics import Score
 from dhyan.pretrained import NAMES
 from dhyan.pretrained.card import Card, TestScore
@@ -171,11 +171,12 @@ def architecture(recipe: Recipe) -> str:
     layers = f"{encoder.layers}+{decoder.layers} layers"
     if isinstance(decoder, TransformerDecoder):
         return f"Transformer, {layers}, {decoder.width} wide, {decoder.heads} heads"
-    kind = "no attention" if decoder.attention.score == "bottleneck" else decoder.kind.title()
-    score = "" if kind == "no attention" else f", {decoder.attention.score} score"
-    return (
-        f"{decoder.cell.upper()}, {kind}{score}, {layers}, {encoder.width} and {decoder.width} wide"
-    )
+    if isinstance(decoder, RNNDecoder):
+        mechanism = "no attention"
+    else:
+        mechanism = f"{decoder.kind.title()}, {decoder.attention.score} score"
+    widths = f"{encoder.width} and {decoder.width} wide"
+    return f"{decoder.cell.upper()}, {mechanism}, {layers}, {widths}"
 
 
 def _start(
