@@ -28,7 +28,7 @@ def mapped_libraries(process):
 def test_the_page_is_served_without_torch_until_ctrl_c(models, tmp_path):
     with running(*map(str, models), cwd=tmp_path) as (process, address):
         assert "<title>dhyan studio</title>" in get(address)
-        assert len(json.loads(get(address, "api/models"))) == 4
+        assert len(json.loads(get(address, "api/models"))) == 5
         assert "libtorch" not in mapped_libraries(process)
     assert process.returncode == 0
 

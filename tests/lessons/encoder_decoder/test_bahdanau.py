@@ -39,11 +39,22 @@ def test_the_first_score_matches_a_calculation_by_hand():
     assert result.rows[0].tolist() == [*s, *h]
     summed = [sum(x * w for x, w in zip((*s, *h), column, strict=True)) for column in zip(
         *result.w.tolist(), strict=True)]  # fmt: skip
-    inner = torch.tensor([a + b for a, b in zip(summed, (0.1, 0, -0.1), strict=True)]).tanh()
+    inner = torch.tensor([a + b for a, b in zip(summed, (-1, 1, -2.5), strict=True)]).tanh()
     assert result.inner[0].tolist() == pytest.approx(inner.tolist(), abs=1e-6)
-    assert result.scores[0] == pytest.approx(float(inner[0] - inner[1] + 2 * inner[2]), abs=1e-6)
-    assert result.scores.tolist() == pytest.approx([1.849, 2.195, 2.024, 1.469], abs=5e-4)
-    assert result.weights.tolist() == pytest.approx([0.233, 0.329, 0.278, 0.160], abs=5e-4)
+    score = float(2.5 * inner[0] - 2 * inner[1] + 3 * inner[2])
+    assert result.scores[0] == pytest.approx(score, abs=1e-6)
+
+
+def test_every_word_attends_to_its_source_word():
+    result = bahdanau()
+    strongest = [result.words[column] for column in result.all_weights.argmax(1).tolist()]
+    assert dict(zip(result.target, strongest, strict=True)) == {
+        "लाइट": "lights", "बंद": "off", "करो": "turn", "<end>": "lights",
+    }  # fmt: skip
+    assert result.all_weights[0, 3] > 0.7
+    for lang in ("en", "hi"):
+        assert "s_0 → लाइट" in result.text(lang)
+    assert bahdanau(decoder=[[1, 0, 0, 0]]).target == ()
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4])

@@ -50,6 +50,8 @@ def test_the_notes_vector_of_apple_points_where_the_mean_of_its_uses_does(lesson
     toy = lesson().toy
     assert toy.static.tolist() == [0.9, 0.3]
     assert toy.mean.tolist() == [0.75, 0.25]
+    assert toy.use_sentences[0] == "An apple a day keeps the doctor away"
+    assert toy.running_means[:, 1].tolist() == [0, 0, 0, 0.25]  # the fourth is about the company
     assert toy.cosine == pytest.approx(1.0)
     assert toy.static_share == pytest.approx(0.25)
 
@@ -77,7 +79,7 @@ def test_the_words_that_are_left_out_are_named(lesson):
 
 def test_the_verdict_on_the_mean_follows_the_numbers(lesson):
     assert "it has the direction of their mean" in " ".join(lesson().text().split())
-    other = lesson(uses=[[0, 1]])
+    other = lesson(uses={"Apple makes phones": [0, 1]})
     assert "its direction differs from that of their mean" in " ".join(other.text().split())
 
 

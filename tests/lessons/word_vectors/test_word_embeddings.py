@@ -97,6 +97,16 @@ def test_a_vector_file_alone_shows_its_most_frequent_words(tmp_path):
         lesson("king", analogy="king man woman", vectors=str(path), most=4)
 
 
+def test_own_data_need_no_analogy(tmp_path):
+    path = tmp_path / "royal.vec"
+    path.write_text("\n".join(f"{word} {' '.join(map(str, row))}" for word, row in ROYAL.items()))
+    result = lesson("king", vectors=str(path))
+    assert (result.analogy, result.answers) == ((), ())
+    assert "−" not in " ".join(result.text().split()).partition("cosine similarities")[0]
+    with pytest.raises(UserError, match="words: give the words whose neighbours you want"):
+        lesson(vectors=str(path))
+
+
 def test_vectors_are_learned_from_a_text(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("\n".join(["The ripe mango is sweet."] * 50 + ["A fast train was late."] * 50))
@@ -111,9 +121,15 @@ def test_vectors_are_learned_from_a_text(tmp_path):
         ({"analogy": "king man"}, "analogy: has 2 words; give three, as king man woman"),
         ({"count": 0}, "count is 0: give a whole number of at least 1"),
         ({"sentences": 0}, "sentences is 0; give a whole number from 1 on"),
-        ({"corpus": "/nowhere/text.txt"}, "/nowhere/text.txt: "),
-        ({"vectors": "/nowhere/glove.txt"}, "/nowhere/glove.txt: there is no such file"),
-        ({"vectors": "glove.txt", "most": 1}, "most is 1: give a whole number of at least 2"),
+        ({"words": "a", "corpus": "/nowhere/text.txt"}, "/nowhere/text.txt: "),
+        (
+            {"words": "a", "vectors": "/nowhere/glove.txt"},
+            "/nowhere/glove.txt: there is no such file",
+        ),
+        (
+            {"words": "a", "vectors": "glove.txt", "most": 1},
+            "most is 1: give a whole number of at least 2",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named_in_the_error(arguments, message):

@@ -18,20 +18,20 @@ from dhyan.lessons.encoder_decoder.attention_step import (
     parse_states,
     trace_attention_step,
 )
-from dhyan.lessons.encoder_decoder.context_vector import SENTENCE
-from dhyan.lessons.lesson import LessonResult, lesson
+from dhyan.lessons.encoder_decoder.context_vector import SENTENCE, TARGET
+from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 
-W = (
-    (1, 0, -1),
+W = (  # fitted to the weights of the lesson context_vector, then rounded to halves
+    (0, -1.5, -0.5),
     (0, 1, 0.5),
-    (0.5, -1, 0),
-    (-0.5, 0, 1),
-    (0, 1, 0.5),
-    (1, -0.5, 0),
-    (-1, 0.5, 1),
-    (0.5, 0, -1),
+    (0.5, 0.5, 0.5),
+    (2, 0.5, 2.5),
+    (1.5, 0.5, -0.5),
+    (1, -1, -1),
+    (-0.5, 1, 1),
+    (-0.5, 0, 0.5),
 )
-B, V = (0.1, 0, -0.1), (1, -1, 2)
+B, V = (-1, 1, -2.5), (2.5, -2, 3)
 Vector = Sequence[float | int] | Tensor
 
 
@@ -118,10 +118,12 @@ class Bahdanau(LessonResult):
 
     `rows` are [s; h_j]; `inner` is tanh(rows W + b). The scores are computed for all rows at once
     (`scores`), row by row (`scores_by_row`), from W_s s + b and W_h h_j (`split`, of `queries` and
-    `keys`), and by the toolkit's `AdditiveScore` (`module`).
+    `keys`), and by the toolkit's `AdditiveScore` (`module`). `target` are the words of the lesson's
+    own example, none for other states.
     """
 
     words: tuple[str, ...]
+    target: tuple[str, ...]
     step: int
     decoder: Float64[Tensor, "T Q"]
     states: Float64[Tensor, "S D"]
@@ -176,6 +178,9 @@ class Bahdanau(LessonResult):
         yield text.paragraph("split_projection", same=same)
         yield table("W_s s + b", self.queries, steps)
         yield table("W_h h_j", self.keys, self.words)
+        if self.target:
+            steps = [f"{step} → {word}" for step, word in zip(steps, self.target, strict=True)]
+            yield text.paragraph("example_weights")
         yield heatmap(text("weights_by_step"), self.all_weights, steps, self.words)
 
 
@@ -216,8 +221,10 @@ def bahdanau(
         memory = attention.remember(h.unsqueeze(0), torch.ones(1, len(h), dtype=torch.bool))
         module = attention.score(s[None, None], memory)[0, 0]
     all_weights = module.softmax(-1)
+    own = all(value is None for value in (states, decoder, w, b, v)) and sentence == SENTENCE
     return Bahdanau(
         words=words,
+        target=parse_words(TARGET) if own else (),
         step=step,
         decoder=s,
         states=h,

@@ -14,7 +14,7 @@ from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, heatmap, table
-from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
+from dhyan.insight.parse_matrix import parse_matrix, parse_vector
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_words
 from dhyan.lessons.self_attention.self_attention_by_hand import (
@@ -186,7 +186,12 @@ def cooccurring_nouns(word: str, count: int = 6) -> Groups:
 
 
 SENTENCE = "Apple launched a new phone while I was eating an orange"
-USES = ((1, 0), (1, 0), (1, 0), (0, 1))  # three sentences about the fruit, one about the company
+USES = {  # three sentences about the fruit, one about the company
+    "An apple a day keeps the doctor away": (1, 0),
+    "Apple is healthy": (1, 0),
+    "Apple is better than orange": (1, 0),
+    "Apple makes great phones": (0, 1),
+}
 STATIC = (0.9, 0.3)
 MEANINGS = {"launched": (0.0, 0.8), "phone": (0.0, 0.9), "eating": (0.8, 0.0), "orange": (0.9, 0.0)}
 
@@ -195,12 +200,15 @@ MEANINGS = {"launched": (0.0, 0.8), "phone": (0.0, 0.9), "eating": (0.8, 0.0), "
 class ToyWord:
     """A two-dimensional word: its uses, their mean, its static vector, its vector in context.
 
-    A share is the second number's part of the sum of both.
+    `running_means` are the means of the uses up to each sentence. A share is the second number's
+    part of the sum of both.
     """
 
     word: str
     sentence: str
+    use_sentences: tuple[str, ...]
     uses: Float64[Tensor, "N 2"]
+    running_means: Float64[Tensor, "N 2"]
     mean: Float64[Tensor, " 2"]
     static: Float64[Tensor, " 2"]
     cosine: float
@@ -252,8 +260,8 @@ class StaticVectors(LessonResult):
             average=average,
             cosine=toy.cosine,
         )
-        yield table(text("uses"), toy.uses, (), aspects, operator="→")
-        yield table(text("mean"), toy.mean, (), aspects)
+        yield table(text("uses"), toy.uses, toy.use_sentences, aspects, operator="→")
+        yield table(text("mean"), toy.running_means, (), aspects)
         yield table(text("static_vector_title"), toy.static, (toy.word,), aspects)
         yield text.paragraph(
             "contextual_vector",
@@ -264,6 +272,8 @@ class StaticVectors(LessonResult):
             context_share=toy.context_share,
             toy=toy.without(text),
         )
+        if toy.context_share > toy.static_share:
+            yield text.paragraph("which_sense_prevails", technology=toy.context_share > 0.5)
         yield heatmap(
             text("weights"),
             toy.around.weights[toy.around.words.index(toy.word)].unsqueeze(1),
@@ -335,7 +345,7 @@ def static_vectors(
     sentence: str = SENTENCE,
     *,
     about: str = "apple",
-    uses: Matrix = USES,
+    uses: Mapping[str, object] = USES,
     static: Sequence[int | float] = STATIC,
     meanings: Mapping[str, object] = MEANINGS,
     word: str = "bank",
@@ -351,8 +361,8 @@ def static_vectors(
     """A word's static vector between its meanings; with its defaults it takes about 15 s.
 
     In the toy a vector is [taste, technology]: `static` is the vector of the word that the sentence
-    is `about`, `uses` has a row for each of its uses, and `meanings` has the vectors of the words
-    around it; words without a meaning are left out. Then the vector of `word`, learned or read as
+    is `about`, `uses` has the vector of each of its uses by its sentence, and `meanings` has those
+    of the words around it; others are left out. Then the vector of `word`, learned or read as
     in `word_embeddings`, is compared with the words of `first_sense` and of `second_sense`. By
     default those of bank are chosen by hand, and those of another ambiguous word of the primer by
     the rule of `cooccurring_nouns`.
@@ -376,13 +386,17 @@ def static_vectors(
 def _toy(
     sentence: str,
     word: str,
-    uses: Matrix,
+    uses: Mapping[str, object],
     static: Sequence[int | float],
     meanings: Mapping[str, object],
 ) -> ToyWord:
     vector = parse_vector("static", static, count=2)
-    rows = parse_matrix("uses", uses, columns=2)
-    mean = rows.mean(0)
+    if not isinstance(uses, Mapping):
+        raise UserError('uses: give two numbers for each sentence, as {"Apple is healthy": [1, 0]}')
+    rows = parse_matrix("uses", list(uses.values()), columns=2)
+    counts = torch.arange(1, len(rows) + 1, dtype=rows.dtype).unsqueeze(1)
+    running_means = rows.cumsum(0) / counts
+    mean = running_means[-1]
     if not isinstance(meanings, Mapping):
         raise UserError('meanings: give two numbers for each word, such as {"phone": [0, 0.9]}')
     known_meanings = {**meanings, word: vector.tolist()}
@@ -401,7 +415,9 @@ def _toy(
     return ToyWord(
         word,
         sentence,
+        tuple(uses),
         rows,
+        running_means,
         mean,
         vector,
         float(alike),

@@ -40,7 +40,7 @@ class WordEmbeddings(LessonResult):
     near: tuple[tuple[Neighbour, ...], ...]
     compared_words: tuple[str, ...]
     cosines: Float64[Tensor, "W W"]
-    analogy: tuple[str, str, str]
+    analogy: tuple[str, ...]
     answers: tuple[Neighbour, ...]
     nouns: int
     same_domain: float
@@ -48,17 +48,21 @@ class WordEmbeddings(LessonResult):
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """Neighbours and the analogy, then all cosines."""
-        a, b, c = self.analogy
         yield text.paragraph("setup", origin=self._origin(text))
         for word, neighbours in zip(self.words, self.near, strict=True):
             yield _neighbour_table(word, neighbours)
-        yield _neighbour_table(f"{a} − {b} + {c}", self.answers)
-        yield Paragraph(f"{self._domain_verdict(text)} {self._answer(text)}".strip())
+        if self.analogy:
+            a, b, c = self.analogy
+            yield _neighbour_table(f"{a} − {b} + {c}", self.answers)
+        if verdict := f"{self._domain_verdict(text)} {self._answer(text)}".strip():
+            yield Paragraph(verdict)
         yield table(
             text("cosine_similarities"), self.cosines, self.compared_words, self.compared_words
         )
 
     def _answer(self, text: Text) -> str:
+        if not self.analogy:
+            return ""
         (a, b, c), (word, cosine) = self.analogy, self.answers[0]
         return text("analogy_answer", a=a, b=b, c=c, word=word, cosine=cosine)
 
@@ -80,9 +84,9 @@ class WordEmbeddings(LessonResult):
 
 @lesson
 def word_embeddings(
-    words: str | Sequence[str] = WORDS,
+    words: str | Sequence[str] | None = None,
     *,
-    analogy: str | Sequence[str] = ANALOGY,
+    analogy: str | Sequence[str] | None = None,
     corpus: str = "",
     vectors: str = "",
     most: int = 50_000,
@@ -97,10 +101,16 @@ def word_embeddings(
     Vectors are learned from a `corpus`, a text file with a sentence on each line, or from so many
     sentences of the primer. If a file of `vectors` is named (word2vec's or GloVe's), neighbours are
     looked for among the first `most` words in it, which are the most frequent, or among those of
-    the corpus if one is named too.
+    the corpus if one is named too. `words` and `analogy` have defaults for the primer alone; with a
+    corpus or vectors of your own, give the words, and an analogy if you want one.
     """
-    analogy_words = parse_words(analogy)
-    if len(analogy_words) != 3:
+    own = bool(corpus or vectors)
+    if words is None and own:
+        raise UserError("words: give the words whose neighbours you want, as words='cat river'")
+    if analogy is None:
+        analogy = () if own else ANALOGY
+    analogy_words = parse_words(analogy) if analogy else ()
+    if analogy_words and len(analogy_words) != 3:
         raise UserError(f"analogy: has {len(analogy_words)} words; give three, as king man woman")
     count = parse_int("count", count)
     if vectors and not corpus:
@@ -110,7 +120,7 @@ def word_embeddings(
         word_vectors = learn_vectors(
             texts, vectors, steps=steps, seed=seed, on_progress=on_progress
         )
-    chosen = tuple(_vocabulary_form(word, word_vectors) for word in parse_words(words))
+    chosen = tuple(_vocabulary_form(word, word_vectors) for word in parse_words(words or WORDS))
     lists = tuple(nearest_to(word_vectors, word, count=count) for word in chosen)
     compared_words = vocabulary(
         [
@@ -127,12 +137,14 @@ def word_embeddings(
         lists,
         compared_words,
         torch.from_numpy(unit @ unit.T),
-        (analogy_words[0], analogy_words[1], analogy_words[2]),
+        analogy_words,
         analogous(
             word_vectors,
             *(_vocabulary_form(word, word_vectors) for word in analogy_words),
             count=count,
-        ),
+        )
+        if analogy_words
+        else (),
         *(same_domain_share(word_vectors) if not corpus else (0, 0.0, 0.0)),
     )
 
