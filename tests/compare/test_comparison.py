@@ -9,9 +9,9 @@ import pytest
 from dhyan.compare import report
 from dhyan.compare.budget import ENDLESS, Budget
 from dhyan.compare.evaluate import evaluate_model, read_result
-from dhyan.compare.plan import Candidate, PlanRequest, make_plan, read_plan
+from dhyan.compare.plan import Candidate, Entry, PlanRequest, make_plan, read_plan
 from dhyan.compare.report import write_report
-from dhyan.compare.speed import measure_speed, read_speed
+from dhyan.compare.speed import measure_speed, read_speed, training_speed
 from dhyan.compare.test_sets import EvaluationOptions, read_tests
 from dhyan.compare.train import start_run, train_in_parallel, training_seconds
 from dhyan.config import load_recipe
@@ -142,6 +142,13 @@ def test_every_table_has_its_counts(comparison):
     assert "| *tokens* |" in page
     assert "Test set `test`, 12 sentences" in page
     assert facts["lengths"]["test"]["shortest"] >= 1
+
+
+def test_the_speed_of_a_recipe_with_a_schedule_is_measured(files):
+    source, target, _ = files
+    halving = {"training.schedule": "halving", "training.halve_from": 9, "training.halve_every": 3}
+    recipe = tiny_recipe("rnn", source, target, **halving)
+    assert training_speed(Entry("halving", recipe, 0, ""), **ALONE) > 0
 
 
 def test_speeds_of_other_threads_are_measured_again(comparison):

@@ -12,6 +12,8 @@ from dhyan.checkpoint import replace_file
 from dhyan.compare.evaluate import read_json
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import EvaluationSet
+from dhyan.config import Training
+from dhyan.config.settings import settings_of
 from dhyan.run import load, train
 from dhyan.run.environment import measurement_environment, set_threads
 from dhyan.run.load import choose_device
@@ -47,8 +49,14 @@ def read_speed(plan: Plan, entry: Entry, *, device: str, threads: int) -> dict[s
 
 def training_speed(entry: Entry, *, device: str, threads: int) -> float:
     """Target tokens per second of training steps, in a temporary folder."""
+    of_schedules = {
+        name: setting.default
+        for name, setting in settings_of(Training).items()
+        if setting.depends_on == "schedule"
+    }
     training = replace(
         entry.recipe.training,
+        **of_schedules,
         schedule="constant",
         steps=BURSTS * STEPS + 1,
         report_every=STEPS,
