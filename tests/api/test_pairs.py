@@ -54,6 +54,7 @@ def nested_rows():
             ("translation.en", "translation.hi"),
         ),
         (FakeDataset([{"translation": r["translation"]} for r in nested_rows()]), None),
+        (FakeDataset([{"id": "x", **r} for r in nested_rows()]), None),
     ],
 )
 def test_every_form_of_data_gives_the_same_pairs(data, columns):

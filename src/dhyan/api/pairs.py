@@ -112,7 +112,7 @@ def to_pairs(
         raise UserError(f"{name}: holds no pairs; {SHAPE}")
     keys = columns
     if isinstance(first, Mapping):
-        keys = columns or _choose_keys(_flatten(first), name)
+        keys = columns or _nested_keys(first) or _choose_keys(_flatten(first), name)
     elif columns:
         raise UserError(
             f"{name}: row 1 is {_show(first)}, which has no columns; leave out columns={columns!r}"
@@ -199,6 +199,18 @@ def _column_rows(
             f"{name}: columns of different lengths {sorted(lengths)}; give one text a row"
         )
     return (dict(zip(dict.fromkeys(chosen), row, strict=True)) for row in zip(*values, strict=True))
+
+
+def _nested_keys(row: Mapping[Any, Any]) -> Columns | None:
+    """The keys of a translation column, as in `{"id": …, "translation": {"en": …, "hi": …}}`."""
+    nested = {key: value for key, value in row.items() if isinstance(value, Mapping)}
+    if len(nested) != 1:
+        return None
+    [(outer, texts)] = nested.items()
+    if len(texts) != 2 or not all(isinstance(text, str) for text in texts.values()):
+        return None
+    source, target = texts
+    return f"{outer}.{source}", f"{outer}.{target}"
 
 
 def _choose_keys(row: Mapping[Any, Any], name: str) -> Columns:
