@@ -60,7 +60,7 @@ def test_bucket_shows_sentences_that_open_in_translate(studio):
 def test_link_reproduces_the_bucket_and_it_is_accessible(studio):
     viewport = {"width": 375, "height": 800}
     page = measured(studio, f"{SMALL}&bucket=2&language=hi&theme=dark", viewport=viewport)
-    assert page.locator(".length-card").count() == 4
+    assert page.locator(".length-card").count() == 5
     assert page.locator(".length-chooser [aria-checked=true]").inner_text() == "6–10"
     page.locator(".chart-table summary").first.click()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 375
@@ -75,8 +75,8 @@ def test_measurement_stops_and_resumes(studio):
     button = page.locator(".length-run")
     button.click()
     table = page.locator(".length-table")
-    assert table.locator(".length-progress", has_text="stopped").count() == 4
+    assert table.locator(".length-progress", has_text="stopped").count() == 5
     page.unroute("**/api/length")
     button.click()
     button.wait_for(state="hidden")
-    assert table.locator("b").count() == 3 * 4
+    assert table.locator("b").count() == 3 * 5

@@ -339,7 +339,7 @@ def test_a_built_in_name_cannot_be_registered(own_names):
     ("name", "settings", "message"),
     [
         ("numbers", {"decoder.attention.score": "additve"}, "did you mean 'additive'"),
-        ("numbers", {"decoder.attention.score": "mine"}, "--plugin FILE"),
+        ("numbers", {"decoder.attention.score": "mine"}, "dhyan.register"),
     ],
 )
 def test_an_unknown_score_is_named(name, settings, message):
