@@ -63,7 +63,7 @@ def _check_predictions() -> Iterator[str]:
     """The predictions of the ladder's result are those of the code, with the same outcomes."""
     path = newest("ladder")
     figures = dict(_read_figures(path))
-    stored = [(outcome["says"], outcome["held"]) for outcome in figures["predictions"]]
+    stored = [(outcome["statement"], outcome["held"]) for outcome in figures["predictions"]]
     computed = [
         (prediction.statement, bool(prediction.holds(figures))) for prediction in ladder.PREDICTIONS
     ]

@@ -39,7 +39,7 @@ def retained(report: Results, model: str) -> float:
 
 def understood(report: Results, model: str, test: str) -> float:
     """Accuracy on a phenomenon: the share of its sentences translated correctly."""
-    return float(report["models"][model]["tests"][test]["understood"]["share"])
+    return float(report["models"][model]["tests"][test]["targeted_accuracy"]["share"])
 
 
 def alignment_error_rate(report: Results, model: str) -> float:
@@ -143,7 +143,7 @@ def evaluate_predictions(report_path: Path, backwards_path: Path) -> dict[str, A
         for speed in SPEEDS:
             model.pop(speed, None)
     verdicts = [
-        {"says": prediction.statement, "held": bool(prediction.holds(report))}
+        {"statement": prediction.statement, "held": bool(prediction.holds(report))}
         for prediction in PREDICTIONS
     ]
     return {"predictions": verdicts, **report}

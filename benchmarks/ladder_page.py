@@ -138,7 +138,7 @@ def _phenomena(report: Results) -> str:
         [name, *(f"{understood(report, name, test):.1%}" for test in PHENOMENA)]
         for name in report["models"]
     ]
-    counts = [_first(report)["tests"][test]["understood"]["asked"] for test in PHENOMENA]
+    counts = [_first(report)["tests"][test]["targeted_accuracy"]["sentences"] for test in PHENOMENA]
     rows.append(["*sentences*", *(f"{number:,}" for number in counts)])
     text = f"""The share of sentences in which the word that depends on its context (*bank*), the
         idiom, the attachment (*with the telescope*) or the far verb is translated correctly; the
@@ -245,7 +245,7 @@ def _predictions(report: Results) -> str:
 
 def _outcomes(report: Results) -> str:
     return "\n".join(
-        f"- {'held' if prediction['held'] else '**did not hold**'}: {prediction['says']}"
+        f"- {'held' if prediction['held'] else '**did not hold**'}: {prediction['statement']}"
         for prediction in report["predictions"]
     )
 

@@ -119,7 +119,7 @@ def mixer(
         "command": "python -m experiments mixer",
         "sizes": asdict(sizes),
         "predictions": [
-            {"says": prediction.statement, "held": prediction.holds(results)}
+            {"statement": prediction.statement, "held": prediction.holds(results)}
             for prediction in PREDICTIONS
         ],
         "changes": CHANGES,

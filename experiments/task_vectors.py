@@ -71,7 +71,7 @@ def _mixer_scores(name: str, idiom: Any, senses: Any) -> MixerScores:
 
 
 def _ladder_scores(name: str, model: Any) -> LadderScores:
-    tests = (model["tests"][test]["understood"] for test in ("idiom", "context"))
+    tests = (model["tests"][test]["targeted_accuracy"] for test in ("idiom", "context"))
     shares = (round(test["share"], 4) for test in tests)
     return LadderScores(name, *shares)
 

@@ -81,8 +81,8 @@ def test_targeted_accuracy_needs_the_right_word_and_no_wrong_one():
     ]
     texts = ["नदी के किनारे।", "नदी का बैंक", "बैंक के किनारे", "b"]
     accuracy = targeted_accuracy(examples, texts)
-    assert (accuracy["right"], accuracy["asked"]) == (1, 3)
-    assert accuracy["by"] == {"context: bank": {"right": 1, "asked": 3}}
+    assert (accuracy["right"], accuracy["sentences"]) == (1, 3)
+    assert accuracy["by"] == {"context: bank": {"right": 1, "sentences": 3}}
     assert targeted_accuracy([EvaluationExample("a", "b")], ["b"]) is None
 
 

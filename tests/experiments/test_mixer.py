@@ -183,7 +183,7 @@ def test_random_vectors_have_length_root_d_and_depend_on_the_seed():
 def test_the_experiment_is_complete_and_reproducible():
     figures = mixer(SIZES)
     assert all([*trial["arms"]] == [*ARMS] for trial in figures["found"].values())
-    assert [outcome["says"] for outcome in figures["predictions"]] == [
+    assert [outcome["statement"] for outcome in figures["predictions"]] == [
         prediction.statement for prediction in PREDICTIONS
     ]
     assert mixer(SIZES) == figures

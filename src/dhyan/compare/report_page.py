@@ -137,17 +137,19 @@ def _targeted(facts: Facts) -> Iterator[str]:
     names = [
         test
         for test in facts["tests"]
-        if any("understood" in model["tests"][test] for model in facts["models"].values())
+        if any("targeted_accuracy" in model["tests"][test] for model in facts["models"].values())
     ]
     if not names:
         return
     yield "## Targeted accuracy"
     rows = [
-        [name, *(f"{model['tests'][test]['understood']['share']:.1%}" for test in names)]
+        [name, *(f"{model['tests'][test]['targeted_accuracy']['share']:.1%}" for test in names)]
         for name, model in facts["models"].items()
     ]
     first = next(iter(facts["models"].values()))["tests"]
-    rows.append([SENTENCES, *(f"{first[test]['understood']['asked']:,}" for test in names)])
+    rows.append(
+        [SENTENCES, *(f"{first[test]['targeted_accuracy']['sentences']:,}" for test in names)]
+    )
     yield _table(["model", *names], rows)
     yield (
         "The share of sentences whose translation has all required words and no wrong one; by "

@@ -33,7 +33,7 @@ def score_models(
             output = results[result.system.name]["translations"][test_set.name]
             scores = {**_scores(result), "cut_off": output["cut_off"], "empty": output["empty"]}
             if targeted := targeted_accuracy(test_set.examples, result.system.texts):
-                scores["understood"] = targeted
+                scores["targeted_accuracy"] = targeted
             if main:
                 lengths = [len(example.source.split()) for example in test_set.examples]
                 scores["by_length"] = by_length(result.counts, lengths, resampling)
@@ -96,8 +96,8 @@ def targeted_accuracy(
             right[about] += passed
     if not total:
         return None
-    by = {about: {"right": right[about], "asked": tested[about]} for about in sorted(tested)}
-    return {"right": correct, "asked": total, "share": correct / total, "by": by}
+    by = {about: {"right": right[about], "sentences": tested[about]} for about in sorted(tested)}
+    return {"right": correct, "sentences": total, "share": correct / total, "by": by}
 
 
 def best_model(scores: Mapping[str, Mapping[str, Any]], test: str) -> str:
