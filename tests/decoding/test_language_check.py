@@ -17,13 +17,13 @@ GERMAN = [
 
 @pytest.fixture(scope="module")
 def pairs():
-    return list(islice(primer_pairs(generate_sentences("train", seed=3)), 600))
+    return list(islice(primer_pairs(generate_sentences("train", seed=3)), 1000))
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizers(request, pairs):
     sides = ([pair.source for pair in pairs], [pair.target for pair in pairs])
-    return [Tokenizer.train(texts, kind=request.param, size=1400) for texts in sides]
+    return [Tokenizer.train(texts, kind=request.param, size=2000) for texts in sides]
 
 
 def warning(sentences, source, target, *languages):

@@ -102,17 +102,17 @@ def test_every_number_can_be_read_on_its_cell(theme):
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 @pytest.mark.parametrize("draw", [heatmap, table])
 def test_every_number_has_enough_contrast(theme, draw):
-    scale = torch.linspace(0 if draw is heatmap else -1, 1, 200).view(10, 20).tolist()
+    scale = torch.linspace(0 if draw is heatmap else -1, 1, 100).view(5, 20).tolist()
     beyond = [[float("inf"), float("-inf"), float("nan"), *[0.0] * 17]]
     (page,) = draw_figure((draw("", scale + beyond),), theme=theme, widest=900.0).axes
     cells = [(box.get_window_extent(), to_hex(box.get_facecolor())) for box in page.patches]
     numbers = [text for text in page.texts if text.get_text()]
-    assert len(numbers) == len(cells) == 220
+    assert len(numbers) == len(cells) == 120
     for text, (box, colour) in zip(numbers, cells, strict=True):
         at = text.get_window_extent()
         assert box.x0 < at.x0 < at.x1 < box.x1
         assert contrast(to_hex(text.get_color()), colour) >= 4.5
-    assert len({colour for _, colour in cells}) > 90
+    assert len({colour for _, colour in cells}) > 45
 
 
 def test_names_of_faint_points_can_be_read():

@@ -123,7 +123,7 @@ def test_characters_beyond_the_rate_limit_are_refused(tmp_path):
 
 def test_a_request_that_cannot_meet_its_deadline_is_refused_before_it_waits(tmp_path):
     settings = {"batch_capacity": 4, "queue_capacity": 1000}
-    with running_server(tmp_path, load={"each": 1.0}, settings=settings) as running:
+    with running_server(tmp_path, load={"each": 0.4}, settings=settings) as running:
         for _ in range(3):
             running.translate("a")
 
@@ -145,6 +145,5 @@ def test_a_request_that_cannot_meet_its_deadline_is_refused_before_it_waits(tmp_
 
 def test_one_slow_batch_does_not_refuse_requests_for_ever(tmp_path):
     with running_server(tmp_path) as running:
-        for _ in range(3):
-            assert running.translate("!slow 3")[0] == 200
+        assert running.translate("!slow 3")[0] == 200
         assert [running.translate("no slower", deadline=2.5)[0] for _ in range(3)] == [200] * 3

@@ -77,6 +77,18 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class SeededVectors:
+    """The argument whose numbers `seeded_vectors` drew, and the seed.
+
+    `model` is whether the lesson also takes a trained model, with learned numbers instead.
+    """
+
+    argument: str
+    seed: int
+    model: bool = False
+
+
+@dataclass(frozen=True)
 class Page:
     """A title, and blocks (paragraphs, tables, charts) in reading order."""
 
@@ -90,11 +102,13 @@ class LessonResult(ABC):
 
     Its texts are the catalogue's table named like its module, with the title under "title" or the
     key that the subclass gives: `class EncoderHeads(LessonResult, title="trained_title")`.
-    `provenance` is set where the numbers were read from a snapshot and not computed here and now.
+    `provenance` is set where the numbers were read from a snapshot and not computed here and now,
+    `seeded` where the vectors of the words are random.
     """
 
     title_key: ClassVar[str]
     provenance: Provenance | None = None
+    seeded: SeededVectors | None = None
 
     def __init_subclass__(cls, *, title: str = "title") -> None:
         cls.title_key = title
@@ -111,9 +125,12 @@ class LessonResult(ABC):
         """
 
     def render(self, lang: str = "en") -> Page:
-        """The page in a language, with a last line about a snapshot's provenance."""
+        """The page in a language, with a first line about random vectors, if the words have such.
+
+        The last line is about a snapshot's provenance.
+        """
         text = Text(lang, type(self).__module__.rpartition(".")[2], self)
-        page = Page(self.title(text), tuple(self.blocks(text)))
+        page = Page(self.title(text), (*self._vector_origin(text), *self.blocks(text)))
         if (source := self.provenance) is None:
             return page
         line = text(
@@ -124,6 +141,12 @@ class LessonResult(ABC):
             command=source.command,
         )
         return Page(page.title, (*page.blocks, Paragraph(line)))
+
+    def _vector_origin(self, text: Text) -> Iterator[Block]:
+        """Where the vectors of the words come from, and what they cannot show."""
+        if (seeded := self.seeded) is not None:
+            argument, seed, model = seeded.argument, seeded.seed, seeded.model
+            yield text.paragraph("seeded_vectors.origin", argument=argument, seed=seed, model=model)
 
     def text(self, lang: str = "en") -> str:
         """The page as plain lines."""

@@ -98,7 +98,10 @@ class Vocabulary:
 
     def _position(self, word: str) -> int:
         if word not in self.words:
-            raise UserError(f"the corpus has no word {word!r}; it has {', '.join(self.words)}")
+            raise UserError(
+                f"the corpus has no word {word!r}; give a sentence of its words: "
+                f"{', '.join(self.words)}"
+            )
         return self.words.index(word)
 
 

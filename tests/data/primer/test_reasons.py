@@ -15,7 +15,7 @@ from dhyan.data.primer.stative_clauses import predicate_adjectives
 
 @cache
 def sample() -> tuple[SentencePair, ...]:
-    return tuple(islice(generate_sentences("train", seed=5), 4000))
+    return tuple(islice(generate_sentences("train", everyday_share=0, seed=5), 4000))
 
 
 def linked(connective: str, seed: int, time: str = "past") -> tuple[str, str]:

@@ -72,7 +72,7 @@ def test_the_sentence_about_the_pace_follows_the_clock():
 
 def test_a_word_without_a_vector_and_a_length_of_nothing_are_errors():
     with pytest.raises(UserError, match="vectors: 'tree' has none"):
-        quick(sentence="money tree")
+        quick(sentence="money tree", vectors={"money": [1, 2]})
     with pytest.raises(UserError, match="lengths: give at least one whole number"):
         parameter_free(lengths=())
     with pytest.raises(UserError, match="lengths is 0: give a whole number of at least 1"):

@@ -145,4 +145,11 @@ def test_queries_and_keys_of_different_width_are_errors():
 
 def test_a_row_too_few_is_an_error():
     with pytest.raises(UserError, match="embeddings: has 3 rows, but the words of 'a b' are 2"):
-        self_attention_by_hand("a b")
+        self_attention_by_hand("a b", embeddings=[[1], [2], [3]])
+
+
+def test_three_other_words_do_not_take_the_vectors_of_the_cat_that_sat():
+    assert not torch.equal(
+        self_attention_by_hand("how are you").embeddings, self_attention_by_hand().embeddings
+    )
+    assert self_attention_by_hand("how are", example="money_bank").embeddings.shape == (2, 2)

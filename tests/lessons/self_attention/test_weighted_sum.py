@@ -71,13 +71,34 @@ def test_given_sentences_may_share_no_word():
         ({"weights": [[1, 0, 0], [0.5, 0.4, 0], [0, 0, 1]]}, "row of 'bank' sums to 0.9"),
         ({"weights": [[1, 0, 0], [1.5, -0.5, 0], [0, 0, 1]]}, "a weight below 0"),
         ({"weights": [[1, 0], [0, 1]]}, "weights: has 2 rows, but the words of .* are 3"),
-        ({"sentence": "money bank sinks"}, "vectors: 'sinks' has none"),
+        (
+            {"sentence": "money bank sinks", "vectors": {"money": [1], "bank": [2]}},
+            "vectors: 'sinks' has none",
+        ),
         ({"sentence": ""}, "the sentence is empty"),
     ],
 )
 def test_wrong_arguments_are_errors(arguments, message):
     with pytest.raises(UserError, match=message):
         weighted_sum(**arguments)
+
+
+def test_in_other_sentences_a_word_has_one_random_vector_and_softmax_weights():
+    result = weighted_sum("tea is hot", "the hot sun")
+    assert result.shared == ("hot",)
+    assert torch.equal(result.first.vectors[2], result.second.vectors[1])
+    x = result.first.vectors
+    torch.testing.assert_close(result.first.weights, (x @ x.T).softmax(-1))
+    assert result.distances[0] > 0
+    text = " ".join(result.text().split())
+    assert "The weights are given here" not in text
+    assert text.count("they are softmax(X Xᵀ)") == 2
+
+
+def test_words_of_the_lesson_keep_their_vectors_in_another_order():
+    result = weighted_sum("bank grows money")
+    assert result.seeded is None
+    assert result.first.vectors[0].tolist() == list(VECTORS["bank"])
 
 
 @pytest.mark.parametrize("lang", ["en", "hi"])

@@ -125,7 +125,7 @@ def test_the_text_is_in_both_languages(result):
     [
         ({"pairs": [["come in"]]}, "give sentences with their translations"),
         ({"pairs": [["come in", ""]]}, "the sentence is empty"),
-        ({"sentence": "go out"}, "no sentence 'go out'; it has 'think about it', 'come in'"),
+        ({"sentence": "go out"}, "no sentence 'go out', only 'think about it', 'come in'"),
         ({"steps": 0}, "steps is 0: give a whole number of at least 1"),
         ({"width": 0}, "width is 0"),
         ({"parameter": "decoder.w"}, "the model has no 'decoder.w'; it has encoder.rnn"),

@@ -70,7 +70,10 @@ def test_both_languages_show_minus_infinity_above_the_diagonal():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: causal_mask("how are"), "weights: has 3 rows, but the words of 'how are' are 2"),
+        (
+            lambda: causal_mask("how are", weights=[[1]] * 3),
+            "weights: has 3 rows, but the words of 'how are' are 2",
+        ),
         (
             lambda: causal_mask("a b", scores=[[1, 2, 3], [1, 2, 3]]),
             "scores: has 3 columns; give 2",

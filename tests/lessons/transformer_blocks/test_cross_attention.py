@@ -121,14 +121,21 @@ def test_handwritten_vectors_are_described_as_such():
     assert "written by hand" not in " ".join(attend_across().text().split())
 
 
+def test_another_pair_has_random_vectors_as_wide_as_those_given():
+    result = cross_attention("good night", target="शुभ रात्रि", steps=1)
+    assert result.seeded.argument == "source_vectors and target_vectors"
+    assert not result.by_hand
+    half = cross_attention(
+        "good night", target="शुभ रात्रि", source_vectors=[[1, 0, 0], [0, 1, 0]], steps=1
+    )
+    assert half.target_vectors.shape == (2, 3)
+    assert half.seeded.argument == "target_vectors"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: cross_attention("good night"), "target: what does 'good night' become"),
-        (
-            lambda: cross_attention("good night", target="शुभ रात्रि"),
-            "source_vectors: give a row of numbers",
-        ),
         (
             lambda: cross_attention(target="हम हैं"),
             "target_vectors: has 3 rows, but the words of 'हम हैं' are 2",

@@ -216,7 +216,6 @@ MAPS = ("w_query", "w_key", "w_value")
             ),
             "count: is 3, and w_query has matrices for 1 heads",
         ),
-        (lambda: multi_head("a b c"), "vectors: give a row of numbers for each word, or model=RUN"),
         (lambda: multi_head("a b", vectors=draw(3, 4)), "vectors: has 3 rows"),
         (
             lambda: multi_head("a b", vectors=draw(2, 5)),

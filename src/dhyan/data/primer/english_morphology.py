@@ -21,6 +21,11 @@ STRESSED_LAST = {
     "permit", "prefer", "refer", "regret", "submit", "unplug", "unzip", "upset",
 }  # fmt: skip
 SHORT = re.compile(r"[^aeiou]*(?:qu)?[aeiou][^aeiouwxy]")  # one vowel, one consonant: stop, quit
+# One syllable, or two that end in -y: they take -er and -est.
+SHORT_ADJECTIVE = re.compile(r"[^aeiou]*[aeiou]+[^aeiou]*e?|[^aeiou]*[aeiou]+[^aeiou]+y")
+IRREGULAR_DEGREES = {
+    "good": ("better", "best"), "bad": ("worse", "worst"), "far": ("farther", "farthest"),
+}  # fmt: skip
 AS_YOU = re.compile(r"(?:uni(?!n|m|d)|us[aeu]|ut[ei]|uk|eu|ewe|one$|once)", re.IGNORECASE)
 SILENT_H = re.compile(r"(?:hour|hones|hono|heir)", re.IGNORECASE)
 
@@ -113,3 +118,24 @@ def a_or_an(word: str) -> str:
     if word[:1].lower() not in {*"aeiou"}:
         return "an" if SILENT_H.match(word) else "a"
     return "a" if AS_YOU.match(word) else "an"
+
+
+def comparative(word: str) -> Words:
+    """The comparative: taller, more beautiful."""
+    return _degree(word, 0)
+
+
+def superlative(word: str) -> Words:
+    """The superlative: tallest, most beautiful."""
+    return _degree(word, 1)
+
+
+def _degree(word: str, index: int) -> Words:
+    if word in IRREGULAR_DEGREES:
+        return (IRREGULAR_DEGREES[word][index],)
+    if not SHORT_ADJECTIVE.fullmatch(word):
+        return (("more", "most")[index], word)
+    end = ("er", "est")[index]
+    if word.endswith("e"):
+        return (word + end[1:],)
+    return (word.removesuffix("y") + "i" + end if _consonant_y(word) else _doubled(word) + end,)

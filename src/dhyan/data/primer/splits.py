@@ -14,6 +14,7 @@ from dhyan.data.filters import distinct
 from dhyan.data.pairs import Pair
 from dhyan.data.primer.ambiguous_words import disambiguated_sentence
 from dhyan.data.primer.dialogue import dialogue_sentence
+from dhyan.data.primer.everyday import everyday_sentence
 from dhyan.data.primer.relative_clauses import long_distance_agreement
 from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.sentence_pair import SentencePair, Word
@@ -39,8 +40,11 @@ SPLITS = (
 HELD_OUT_SPLITS = frozenset(("unseen", "context"))  # with word pairs that training lacks
 LONGER_FACTOR = 1.5
 MAX_ATTEMPTS = 20_000
+MAX_EVERYDAY_ATTEMPTS = 200  # few everyday frames are long
 SEED_STRIDE = 1 << 32
 MIN_WORDS, MAX_WORDS = 2, 60
+EVERYDAY_SHARE = 0.4  # of the sentences, in a corpus of the whole lexicon
+EVERYDAY_SPLITS = frozenset(("train", "valid", "random"))
 BOUNDED_SPLITS = (
     "train",
     "valid",
@@ -50,11 +54,14 @@ BOUNDED_SPLITS = (
 
 
 class Bounds(NamedTuple):
-    """English words of a sentence, and the share of the lexicon they are sampled from."""
+    """English words of a sentence, the share of the lexicon they are sampled from, and the share of
+    everyday frames, which a corpus of a part of the lexicon does not have.
+    """
 
     min_words: int = MIN_WORDS
     max_words: int = MAX_WORDS
     core_share: float = 1.0
+    everyday_share: float = EVERYDAY_SHARE
 
 
 NO_BOUNDS = Bounds()
@@ -67,17 +74,19 @@ def generate_sentences(
     min_words: int = MIN_WORDS,
     max_words: int = MAX_WORDS,
     core_share: float = 1.0,
+    everyday_share: float = EVERYDAY_SHARE,
 ) -> Iterator[SentencePair]:
     """An endless stream of sentences of a split; the n-th follows from the seed alone.
 
     Whatever the seeds, training shares no sentence, on either side, with any other split. "unseen"
     pairs words that training never pairs, "longer" has up to half as many words again, and
     "context" has ambiguous words in contexts that are held out from training. `core_share` is the
-    share of the lexicon that is used: the words that combine with the most others.
+    share of the lexicon that is used: the words that combine with the most others. `everyday_share` is
+    the share of everyday frames in a corpus of the whole lexicon; a part of the lexicon has none.
     """
     if split not in SPLITS:
         raise UserError(f"the primer has no split {split!r}: choose one of {', '.join(SPLITS)}")
-    bounds = Bounds(min_words, max_words, core_share)
+    bounds = Bounds(min_words, max_words, core_share, everyday_share)
     return (generate_sentence(split, seed, index, bounds) for index in count())
 
 
@@ -101,13 +110,20 @@ def generate_sentence(
         sentence_seed, held_out=split in HELD_OUT_SPLITS, core_share=bounds.core_share
     )
     min_words, max_words = bounds.min_words, bounds.max_words
+    everyday = split in EVERYDAY_SPLITS and bounds.core_share == 1 and bounds.everyday_share > 0
+    if everyday and builder.flip(bounds.everyday_share):
+        for _ in range(MAX_EVERYDAY_ATTEMPTS):
+            builder.clear()
+            sentence_pair = everyday_sentence(builder)
+            if _in_split(sentence_pair, builder, split, min_words, max_words):
+                return sentence_pair
     if split == "longer":
         min_words, max_words = max_words + 1, int(LONGER_FACTOR * max_words)
     for _ in range(MAX_ATTEMPTS):
         builder.clear()
-        sentence_pair = _sample(builder, split, min_words, max_words)
-        if sentence_pair and _in_split(sentence_pair, builder, split, min_words, max_words):
-            return sentence_pair
+        pair = _sample(builder, split, min_words, max_words)
+        if pair and _in_split(pair, builder, split, min_words, max_words):
+            return pair
     raise UserError(f"the primer has no '{split}' sentence of {min_words} to {max_words} words")
 
 

@@ -17,8 +17,8 @@ from dhyan.insight.decoder_steps import decoder_steps, score_name
 from dhyan.insight.explain import cross_maps, explain_translation, target_ids
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.encoder_decoder.context_vector import SENTENCE, STATES
-from dhyan.lessons.lesson import LessonResult, parse_words
+from dhyan.lessons.encoder_decoder.context_vector import SENTENCE, parse_encoder_states
+from dhyan.lessons.lesson import LessonResult, SeededVectors, parse_words
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import load_single_model
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder
@@ -31,17 +31,26 @@ class EncoderDecoderStates(NamedTuple):
     h: Float64[Tensor, "S D"]
     s: Float64[Tensor, "T Q"]
     step: int
+    seeded: SeededVectors | None
 
 
 def parse_states(
-    sentence: str, states: Matrix | None, decoder: Matrix | None, *, usual: Matrix, step: int | None
+    sentence: str,
+    states: Matrix | None,
+    decoder: Matrix | None,
+    *,
+    usual: Matrix,
+    step: int | None,
+    seed: int,
 ) -> EncoderDecoderStates:
-    """The reader's states, or the lesson's defaults where an argument is None."""
+    """The reader's states, or where an argument is None the lesson's, or random ones of the words.
+
+    Random states are as wide as the decoder's.
+    """
     words = parse_words(sentence)
-    of = f"the words of {sentence!r}"
-    h = parse_matrix("states", STATES if states is None else states, rows=len(words), of=of)
     s = parse_matrix("decoder", usual if decoder is None else decoder)
-    return EncoderDecoderStates(words, h, s, check_step(step, len(s), of="decoder"))
+    h, seeded = parse_encoder_states(words, states, seed=seed, width=s.shape[1], model=True)
+    return EncoderDecoderStates(words, h, s, check_step(step, len(s), of="decoder"), seeded)
 
 
 def check_step(step: int | None, steps: int, *, of: str) -> int:

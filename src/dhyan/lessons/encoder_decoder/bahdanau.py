@@ -195,13 +195,15 @@ def bahdanau(
     w: Matrix | None = None,
     b: Vector | None = None,
     v: Vector | None = None,
+    seed: int = 1,
 ) -> Bahdanau | AttentionStep:
     """Additive attention: a small network scores each state h_j with the decoder's state s.
 
     `decoder` has the state before each step, s_0 first; `w` has a row for each number of s, then
-    for each of h. With a `model`, a run's folder or a translator with additive attention, its own
-    numbers for a step of the sentence's translation are shown instead; "snapshot" shows those of one
-    that was trained on the primer.
+    for each of h. The words of a sentence other than the lesson's have random states, from the
+    seed, unless `states` are given. With a `model`, a run's folder or a translator with additive
+    attention, its own numbers for a step of the sentence's translation are shown instead;
+    "snapshot" shows those of one that was trained on the primer.
 
     >>> bahdanau().parameters
     (24, 3, 3)
@@ -209,7 +211,9 @@ def bahdanau(
     if model is not None:
         numbers = {"states": states, "decoder": decoder, "w": w, "b": b, "v": v}
         return trace_attention_step("bahdanau", model, sentence, step, **numbers)
-    words, h, s, step = parse_states(sentence, states, decoder, usual=DECODER, step=step)
+    words, h, s, step, seeded = parse_states(
+        sentence, states, decoder, usual=DECODER, step=step, seed=seed
+    )
     network = AdditiveNetwork.of(w, b, v, query_width=s.shape[1], key_width=h.shape[1])
     rows = torch.cat([s[step - 1].expand(len(h), -1), h], dim=1)
     inner = network.inner(rows)
@@ -244,4 +248,5 @@ def bahdanau(
         all_weights=all_weights,
         all_contexts=all_weights @ h,
         parameters=network.parameters(),
+        seeded=seeded,
     )

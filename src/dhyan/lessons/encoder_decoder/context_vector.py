@@ -12,7 +12,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, lesson, parse_words
+from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_words
+from dhyan.lessons.seeded_vectors import WIDTH, seeded_vectors
 
 SENTENCE, TARGET = "turn off the lights", "लाइट बंद करो <end>"
 START = "<start>"
@@ -32,6 +33,7 @@ class ContextVector(LessonResult):
 
     `without` are its inputs (y_{i-1}; s_{i-1}) when only the first state comes from the encoder,
     `inputs` are (y_{i-1}; s_{i-1}; c_i), and `before` and `after` are the s_i that each leads to.
+    `queries` are the states whose dot products with h_j gave the weights, where none were given.
     """
 
     words: tuple[str, ...]
@@ -46,6 +48,7 @@ class ContextVector(LessonResult):
     after: Float64[Tensor, "T D"]
     self_weights: Float64[Tensor, "S S"]
     self_contexts: Float64[Tensor, "S D"]
+    queries: Float64[Tensor, "T D"] | None = None
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The weighted sums, then the decoder's inputs, then self-attention of the sentence."""
@@ -62,6 +65,9 @@ class ContextVector(LessonResult):
             source_length=source_length,
             total=steps * source_length,
         )
+        if self.queries is not None:
+            yield text.paragraph("computed_weights")
+            yield table("s", self.queries, self.target)
         yield heatmap("α", self.weights, self.target, self.words, operator="·")
         yield table("h", self.states, self.words, operator="=")
         yield table("c", self.contexts, self.target)
@@ -77,21 +83,31 @@ class ContextVector(LessonResult):
 def context_vector(
     sentence: str | Sequence[str] = SENTENCE,
     *,
-    target: str | Sequence[str] = TARGET,
-    states: Matrix = STATES,
-    weights: Matrix = WEIGHTS,
+    target: str | Sequence[str] | None = None,
+    states: Matrix | None = None,
+    weights: Matrix | None = None,
     seed: int = 0,
 ) -> ContextVector:
     """Context vectors: encoder states h_j averaged by the weights of each target word.
 
     The weights are given, not learned; those of the decoder, which shows what the contexts are
-    for, are drawn with the seed.
+    for, are drawn with the seed. Another sentence than the lesson's own has random states if none
+    are given, as many target words as words, named y_1, y_2 and so on, and the weights softmax(s hᵀ)
+    of random states s of the target words.
 
     >>> [round(number, 3) for number in context_vector().contexts[0].tolist()]
     [0.31, 0.24, 0.775, 0.685]
     """
-    words, target_words = parse_words(sentence), parse_words(target)
-    h = parse_matrix("states", states, rows=len(words), of=f"the words of {' '.join(words)!r}")
+    words = parse_words(sentence)
+    own_sentence = words == parse_words(SENTENCE)
+    target_words = _target_words(target, words, own_sentence)
+    h, seeded = parse_encoder_states(words, states, seed=seed)
+    queries = None
+    if weights is None and own_sentence and target_words == parse_words(TARGET):
+        weights = WEIGHTS
+    elif weights is None:
+        queries = seeded_vectors(target_words, seed=seed, width=h.shape[1])
+        weights = (queries @ h.T).softmax(-1)
     alpha = parse_matrix(
         "weights", weights, rows=len(target_words), of=f"the words of {' '.join(target_words)!r}"
     )
@@ -112,7 +128,39 @@ def context_vector(
     inputs, after = _steps(previous, h[-1], rest, contexts)
     itself = attend(h, h, h, score="dot")
     decoder_values = (previous, without, inputs, before, after, itself.weights, itself.context)
-    return ContextVector(words, target_words, h, alpha, contexts, *decoder_values)
+    return ContextVector(
+        words, target_words, h, alpha, contexts, *decoder_values, queries, seeded=seeded
+    )
+
+
+def parse_encoder_states(
+    words: tuple[str, ...],
+    states: Matrix | None,
+    *,
+    seed: int,
+    width: int = WIDTH,
+    model: bool = False,
+) -> tuple[Float64[Tensor, "S D"], SeededVectors | None]:
+    """The states given, those of the lesson's own sentence, or random ones, which are named."""
+    seeded = None
+    if states is None and words == parse_words(SENTENCE):
+        states = STATES
+    elif states is None:
+        states = seeded_vectors(words, seed=seed, width=width)
+        seeded = SeededVectors("states", seed, model)
+    of = f"the words of {' '.join(words)!r}"
+    return parse_matrix("states", states, rows=len(words), of=of), seeded
+
+
+def _target_words(
+    target: str | Sequence[str] | None, words: tuple[str, ...], own_sentence: bool
+) -> tuple[str, ...]:
+    """The target words given, or the lesson's own, or as many nameless ones as words."""
+    if target is not None:
+        return parse_words(target)
+    if own_sentence:
+        return parse_words(TARGET)
+    return tuple(f"y_{step}" for step in range(1, len(words) + 1))
 
 
 def _check_rows(weights: Float64[Tensor, "T S"], target_words: Sequence[str]) -> None:

@@ -84,14 +84,16 @@ def luong(
     b: Vector | None = None,
     v: Vector | None = None,
     combine: Matrix | None = None,
+    seed: int = 1,
 ) -> Luong | AttentionStep:
     """Multiplicative attention: dot, general and concat scores of the states h_j and the state s.
 
     `decoder` has the state after each step, s_1 first; `general` is the W between s and h, `w`,
     `b` and `v` are the network of the concat score, and `combine` has a row for each number of c,
-    then of s; not given, it takes the mean of the two. With a `model`, a run's folder or a
-    translator that looks after it steps, its own numbers for a step are shown instead; "snapshot"
-    shows those of one that was trained on the primer.
+    then of s; not given, it takes the mean of the two. The words of a sentence other than the
+    lesson's have random states, from the seed, unless `states` are given. With a `model`, a run's
+    folder or a translator that looks after it steps, its own numbers for a step are shown instead;
+    "snapshot" shows those of one that was trained on the primer.
 
     >>> [round(number, 2) for number in luong().scores[0].tolist()]
     [1.35, 0.75, 0.45, 2.55]
@@ -99,7 +101,9 @@ def luong(
     if model is not None:
         numbers = {"states": states, "decoder": decoder, "general": general, "combine": combine}
         return trace_attention_step("luong", model, sentence, step, **numbers, w=w, b=b, v=v)
-    words, h, s, step = parse_states(sentence, states, decoder, usual=DECODER, step=step)
+    words, h, s, step, seeded = parse_states(
+        sentence, states, decoder, usual=DECODER, step=step, seed=seed
+    )
     (count, key_width), query_width = h.shape, s.shape[1]
     if key_width != query_width:
         raise UserError(
@@ -144,4 +148,5 @@ def luong(
         joined=joined,
         attentional=torch.tanh(joined @ to_word),
         all_weights=(s @ h.T).softmax(-1),
+        seeded=seeded,
     )

@@ -409,7 +409,10 @@ def _pull_word(
     name: str, words: tuple[str, ...], word: str, vectors: VectorsByWord, argument: Numbers
 ) -> WordPull:
     if word not in words:
-        raise UserError(f"word: {word!r} does not stand in {' '.join(words)!r}")
+        raise UserError(
+            f"word: {word!r} does not stand in {' '.join(words)!r}; give word=WORD, one that both "
+            "sentences have, with vectors and weights of their words"
+        )
     weights = parse_vector(name, argument, count=len(words))
     if (weights < 0).any() or abs(float(weights.sum()) - 1) > 1e-6:
         raise UserError(f"{name}: {_numbers(weights)} are not shares of 0 or more that sum to 1")

@@ -13,7 +13,12 @@ from dhyan.attention import parameter_free_attention
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_ints, parse_words
-from dhyan.lessons.self_attention.weighted_sum import TENTHS, VectorsByWord, lookup_vectors
+from dhyan.lessons.self_attention.weighted_sum import (
+    TENTHS,
+    VectorsByWord,
+    lookup_vectors,
+    vectors_or_seeded,
+)
 
 SENTENCE = "money bank grows"
 LENGTHS, WIDTH, REPEATS = (3, 30, 300), 64, 7
@@ -73,12 +78,15 @@ class ParameterFree(LessonResult):
 def parameter_free(
     sentence: str | Sequence[str] = SENTENCE,
     *,
-    vectors: VectorsByWord = TENTHS,
+    vectors: VectorsByWord | None = None,
     lengths: Sequence[int] = LENGTHS,
     width: int = WIDTH,
     seed: int = 1,
 ) -> ParameterFree:
     """Mix every word by its dot products with all; then time sentences of these `lengths`.
+
+    If no vectors are given and some word is not the lesson's, all words have random vectors, from
+    the seed.
 
     >>> parameter_free().parameters
     0
@@ -89,7 +97,8 @@ def parameter_free(
         parse_int("width", width),
         parse_int("seed", seed, least=0),
     )
-    x = lookup_vectors(words, vectors)
+    known, seeded = vectors_or_seeded(words, vectors, known=TENTHS, seed=seed)
+    x = lookup_vectors(words, known)
     scores = x @ x.T
     timed = [_timed(count, width, seed) for count in counts]
     parallel, sequential, differences = (tuple(row[part] for row in timed) for part in range(3))
@@ -106,6 +115,7 @@ def parameter_free(
         parallel=parallel,
         sequential=sequential,
         differences=differences,
+        seeded=seeded,
     )
 
 

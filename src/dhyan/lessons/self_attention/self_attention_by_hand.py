@@ -11,7 +11,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, lesson, parse_words
+from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_words
+from dhyan.lessons.seeded_vectors import seeded_vectors
 
 SATURATED = 0.9995  # a weight that is printed as 1.000
 
@@ -93,12 +94,14 @@ def self_attention_by_hand(
     w_value: Matrix | None = None,
     scale: bool = True,
     example: str = "cat_sat",
+    seed: int = 1,
 ) -> SelfAttentionByHand:
     """Self-attention of a sentence from a vector for each word; every matrix can be given.
 
     Arguments left out are those of an `example`: "cat_sat" (The cat sat, with identity matrices),
     "money_bank" (saturated even after √2), "money_bank_tenth" (a tenth of its vectors),
-    "money_bank_asymmetric" (the same with another W_k, whose scores are not symmetric).
+    "money_bank_asymmetric" (the same with another W_k, whose scores are not symmetric). The words
+    of another sentence have random embeddings, from the seed, unless `embeddings` are given.
 
     >>> self_attention_by_hand(scale=False).scores.tolist()
     [[2.0, 0.0, 2.0], [0.0, 2.0, 2.0], [2.0, 2.0, 4.0]]
@@ -106,8 +109,15 @@ def self_attention_by_hand(
     if example not in EXAMPLES:
         raise UserError(f"example: {example!r} is none; there are {', '.join(EXAMPLES)}")
     default_example = EXAMPLES[example]
-    words = parse_words(default_example.sentence if sentence is None else sentence)
-    vectors = default_example.embeddings if embeddings is None else embeddings
+    own_words = parse_words(default_example.sentence)
+    words = own_words if sentence is None else parse_words(sentence)
+    seeded, vectors = None, default_example.embeddings if embeddings is None else embeddings
+    if embeddings is None and words != own_words:
+        width = len(default_example.embeddings[0])
+        seeded, vectors = (
+            SeededVectors("embeddings", seed),
+            seeded_vectors(words, seed=seed, width=width),
+        )
     x = parse_matrix("embeddings", vectors, rows=len(words), of=f"the words of {' '.join(words)!r}")
     width = x.shape[1]
     unit = torch.eye(width, dtype=torch.float64)
@@ -132,5 +142,5 @@ def self_attention_by_hand(
     scaled = scores / keys.shape[1] ** 0.5 if scale else scores
     weights = scaled.softmax(-1)
     return SelfAttentionByHand(
-        words, x, queries, keys, values, scores, scaled, weights, weights @ values
+        words, x, queries, keys, values, scores, scaled, weights, weights @ values, seeded=seeded
     )

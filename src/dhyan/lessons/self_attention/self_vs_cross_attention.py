@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float64
 from torch import Tensor
 
@@ -11,7 +10,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
+from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words
+from dhyan.lessons.seeded_vectors import seeded_vectors
 
 SENTENCE, TARGET = "turn off the lights", "लाइट बंद करो"
 STATES = ((2, 0, 0), (1, 2, 0), (0, 0, 1), (0, 1, 2))
@@ -120,14 +120,20 @@ def self_vs_cross_attention(
         target_states = TARGET_STATES if target_states is None else target_states
     width, seed = parse_int("width", width), parse_int("seed", seed, least=0)
     h = _states("states", states, key_words, width, seed)
-    s = _states("target_states", target_states, query_words, h.shape[1], seed + 1)
+    s = _states("target_states", target_states, query_words, h.shape[1], seed)
     if s.shape[1] != h.shape[1]:
         raise UserError(
             f"target_states: have {s.shape[1]} numbers and states {h.shape[1]}: "
             "a dot product needs as many on both sides"
         )
+    names = {"states": states, "target_states": target_states}
+    missing = " and ".join(name for name, argument in names.items() if argument is None)
     return SelfVsCrossAttention(
-        h, s, three_steps(query_words, key_words, s, h), three_steps(key_words, key_words, h, h)
+        h,
+        s,
+        three_steps(query_words, key_words, s, h),
+        three_steps(key_words, key_words, h, h),
+        seeded=SeededVectors(missing, seed) if missing else None,
     )
 
 
@@ -135,6 +141,5 @@ def _states(
     name: str, argument: Matrix | None, words: tuple[str, ...], width: int, seed: int
 ) -> Float64[Tensor, "N D"]:
     if argument is None:
-        generator = torch.Generator().manual_seed(seed)
-        return torch.randn(len(words), width, generator=generator, dtype=torch.float64)
+        return seeded_vectors(words, seed=seed, width=width)
     return parse_matrix(name, argument, rows=len(words), of=f"the words of {' '.join(words)!r}")

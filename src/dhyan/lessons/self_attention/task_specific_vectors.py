@@ -494,7 +494,9 @@ def task_specific_vectors(
         )
         return measure_tasks(encoders, reseeded, text, steps)
     if (text, steps, seed) != (SENTENCE, STEPS, 1):
-        raise UserError("the snapshot was not made with that: give train=true to train here")
+        raise UserError(
+            "the snapshot has its own sentence, steps and seed: give train=true to train here"
+        )
     return read_snapshot("task_specific_vectors", TaskSpecificVectors)
 
 

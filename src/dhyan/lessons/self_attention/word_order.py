@@ -12,7 +12,8 @@ from dhyan.attention import Attention, MultiHeadAttention, parameter_free_attent
 from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, table
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
+from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words
+from dhyan.lessons.seeded_vectors import seeded_vectors
 from dhyan.lessons.self_attention.weighted_sum import VectorsByWord, lookup_vectors
 from dhyan.models.positions import Sinusoids
 
@@ -91,7 +92,12 @@ def word_order(
         parse_int("width", width),
         parse_int("seed", seed, least=0),
     )
-    x = _random_vectors(words, width, seed) if vectors is None else lookup_vectors(words, vectors)
+    seeded = SeededVectors("vectors", seed) if vectors is None else None
+    x = (
+        seeded_vectors(words, seed=seed, width=width)
+        if vectors is None
+        else lookup_vectors(words, vectors)
+    )
     positions = Sinusoids(x.shape[1])(0, len(words)).double()
     inputs = [x, x[permutation], x + positions, x[permutation] + positions]
     outputs, other_outputs, positioned_outputs, other_positioned_outputs = (
@@ -117,6 +123,7 @@ def word_order(
         positioned_outputs,
         other_positioned_outputs,
         torch.stack(differences).unflatten(0, (2, 2)),
+        seeded=seeded,
     )
 
 
@@ -130,15 +137,6 @@ def _permutation(words: tuple[str, ...], other_words: tuple[str, ...]) -> list[i
         word: [at for at, other_word in enumerate(words) if other_word == word] for word in words
     }
     return [left[word].pop(0) for word in other_words]
-
-
-def _random_vectors(words: tuple[str, ...], width: int, seed: int) -> Float64[Tensor, "T D"]:
-    distinct_words = list(dict.fromkeys(words))
-    generator = torch.Generator().manual_seed(seed)
-    embedding_table = torch.randn(
-        len(distinct_words), width, generator=generator, dtype=torch.float64
-    )
-    return embedding_table[[distinct_words.index(word) for word in words]]
 
 
 def _heads(width: int, seed: int) -> MultiHeadAttention:

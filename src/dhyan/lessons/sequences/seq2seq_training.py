@@ -355,4 +355,4 @@ def _select_pair(pairs: Sequence[tuple[str, str]], sentence: str) -> tuple[str, 
         if not sentence or pair[0] == " ".join(sentence.split()):
             return pair
     sources = ", ".join(repr(source) for source, _ in pairs)
-    raise UserError(f"the corpus has no sentence {sentence!r}; it has {sources}")
+    raise UserError(f"the corpus has no sentence {sentence!r}, only {sources}; give pairs with it")

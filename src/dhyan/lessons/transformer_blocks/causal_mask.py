@@ -11,7 +11,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, lesson, parse_words
+from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_words
+from dhyan.lessons.seeded_vectors import WIDTH, seeded_vectors
 
 SENTENCE = "how are you"
 WEIGHTS = ((0.2, 0.1, 0.7), (0.3, 0.2, 0.5), (0.6, 0.3, 0.1))
@@ -63,10 +64,13 @@ def causal_mask(
     *,
     weights: Matrix | None = None,
     scores: Matrix | None = None,
+    seed: int = 1,
 ) -> CausalMask:
     """Causally masked weights, from unmasked weights or scores.
 
-    Scores of given weights are their logarithms, of which the softmax makes the weights again.
+    Scores of given weights are their logarithms, of which the softmax makes the weights again. For
+    a sentence other than the lesson's, without weights and scores, the scores are X Xᵀ/√d of random
+    vectors X, from the seed.
 
     >>> [round(value, 3) for value in causal_mask().masked[1].tolist()]
     [0.6, 0.4, 0.0]
@@ -74,7 +78,10 @@ def causal_mask(
     words = parse_words(sentence)
     if weights is not None and scores is not None:
         raise UserError("weights and scores were given: give one of them, the other follows")
-    size, of = len(words), f"the words of {' '.join(words)!r}"
+    size, of, seeded = len(words), f"the words of {' '.join(words)!r}", None
+    if weights is None and scores is None and words != parse_words(SENTENCE):
+        x = seeded_vectors(words, seed=seed)
+        scores, seeded = x @ x.T / WIDTH**0.5, SeededVectors("scores", seed)
     if scores is not None:
         raw_scores = parse_matrix("scores", scores, rows=size, columns=size, of=of)
     else:
@@ -88,7 +95,15 @@ def causal_mask(
     hidden = raw_scores.masked_fill(future, -torch.inf)
     masked = hidden.softmax(-1)
     return CausalMask(
-        words, raw_scores, unmasked, zeroed, zeroed.sum(-1), hidden, masked, masked.sum(-1)
+        words,
+        raw_scores,
+        unmasked,
+        zeroed,
+        zeroed.sum(-1),
+        hidden,
+        masked,
+        masked.sum(-1),
+        seeded=seeded,
     )
 
 

@@ -13,7 +13,8 @@ from dhyan.errors import UserError
 from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
+from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words
+from dhyan.lessons.seeded_vectors import WIDTH, seeded_vectors
 from dhyan.lessons.tiny_models import number_words, tiny_transformer
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS, NAMES
@@ -169,6 +170,7 @@ def _probabilities(model: Seq2Seq, source: list[int], prefix: list[int]) -> Floa
 SENTENCE = "we are friends"
 Rows = tuple[tuple[float, ...], ...]
 # An axis for each idea; "are" and हैं also have a little of the subject, with which they agree.
+SIDES = ("source_vectors", "target_vectors")
 VECTORS: dict[str, tuple[Rows, Rows]] = {
     "we are friends": (((2, 0, 0), (1, 0, 2), (0, 2, 0)), ((2, 0, 0), (0, 2, 0), (1, 0, 2))),
     "I like eating pizza": (
@@ -237,7 +239,8 @@ def cross_attention(
     """Self-attention of an output and cross-attention to its input, from a vector for each word.
 
     A small Transformer is then trained on the pair and a few others like it, in a few seconds, and
-    predicts the next word of every prefix.
+    predicts the next word of every prefix. The words of a sentence other than the lesson's own, of
+    which the `target` must be given, have random vectors, from the seed, unless these are given.
 
     >>> [round(value, 3) for value in cross_attention(steps=1).cross_weights[1].tolist()]
     [0.083, 0.083, 0.834]
@@ -245,9 +248,16 @@ def cross_attention(
     source = parse_words(sentence)
     plain = " ".join(source)
     target_words = parse_words(_own_translation(plain) if target is None else target)
+    own = VECTORS.get(plain, (None, None))
+    given = [
+        usual if argument is None else argument
+        for usual, argument in zip(own, (source_vectors, target_vectors), strict=True)
+    ]
+    missing = [name for name, rows in zip(SIDES, given, strict=True) if rows is None]
+    width = next((len(rows[0]) for rows in given if rows is not None and len(rows)), WIDTH)
     vectors = [
-        _vectors(plain, side, argument)
-        for side, argument in enumerate((source_vectors, target_vectors))
+        seeded_vectors(words, seed=seed, width=width) if rows is None else rows
+        for words, rows in zip((source, target_words), given, strict=True)
     ]
     x = parse_matrix("source_vectors", vectors[0], rows=len(source), of=f"the words of {plain!r}")
     width, of = x.shape[1], f"the words of {' '.join(target_words)!r}"
@@ -287,7 +297,8 @@ def cross_attention(
         next_words=next_words(
             source, target_words, steps=steps, seed=seed, on_progress=on_progress
         ),
-        by_hand=source_vectors is None or target_vectors is None,
+        by_hand=plain in VECTORS and (source_vectors is None or target_vectors is None),
+        seeded=SeededVectors(" and ".join(missing), seed) if missing else None,
     )
 
 
@@ -297,13 +308,3 @@ def _own_translation(sentence: str) -> str:
         if source == sentence:
             return target
     raise UserError(f"target: what does {sentence!r} become? Give its translation")
-
-
-def _vectors(sentence: str, side: int, argument: Matrix | None) -> Matrix:
-    """The vectors given, or those of one of the lesson's own examples."""
-    if argument is not None:
-        return argument
-    if sentence in VECTORS:
-        return VECTORS[sentence][side]
-    name = ("source_vectors", "target_vectors")[side]
-    raise UserError(f"{name}: give a row of numbers for each word, such as [[2, 0], [0, 2]]")

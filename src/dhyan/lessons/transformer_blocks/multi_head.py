@@ -17,7 +17,8 @@ from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
-from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
+from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words
+from dhyan.lessons.seeded_vectors import seeded_vectors
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 from dhyan.lessons.trained_model import load_translator
 from dhyan.lessons.transformer_blocks.phrase_heads import (
@@ -299,6 +300,7 @@ def _most(shares: Tensor, uniform: float, text: Text, what: str) -> str:
 
 SENTENCE = EXAMPLES[0].sentence
 Matrices = Sequence[Matrix] | Tensor
+DEFAULT_HEADS, HEAD_WIDTH = 2, 2  # of a sentence whose vectors are random
 
 
 @dataclass(frozen=True)
@@ -402,16 +404,18 @@ def multi_head(
     sentences: int = 1,
     layer: int = 0,
     pairs: int = 0,
+    seed: int = 1,
 ) -> LessonResult:
     """Every head of a sentence: by hand, from a vector for each word, or of a trained `model`.
 
     By hand, `w_query`, `w_key` and `w_value` have a matrix for each head; without them each of
-    `count` heads, 2 if not given, takes its own share of the vectors' numbers. With a model, a
-    run's folder or a translator, the heads of its encoder are shown and measured, the measures
-    means over `sentences` of the primer, whose dependencies are known; `primer` shows one of these
-    by its number instead, and `layer` one layer only. Over `pairs` of cued sentences it is measured
-    which head links a prepositional phrase to its noun. The model "snapshot" is the stored result
-    of a trained model, of which only `layer` can be chosen.
+    `count` heads, 2 if not given, takes its own share of the vectors' numbers. The words of a
+    sentence other than the lesson's own have random vectors, from the seed, unless `vectors` are
+    given. With a model, a run's folder or a translator, the heads of its encoder are shown and
+    measured, the measures means over `sentences` of the primer, whose dependencies are known;
+    `primer` shows one of these by its number instead, and `layer` one layer only. Over `pairs` of
+    cued sentences it is measured which head links a prepositional phrase to its noun. The model
+    "snapshot" is the stored result of a trained model, of which only `layer` can be chosen.
     """
     by_hand = {"vectors": vectors, "count": count, "w_query": w_query, "w_key": w_key}
     by_hand |= {"w_value": w_value, "w_output": w_output}
@@ -432,11 +436,12 @@ def multi_head(
     example = next(
         (candidate for candidate in EXAMPLES if candidate.sentence == " ".join(words)), None
     )
-    if vectors is None:
-        if example is None:
-            raise UserError(
-                "vectors: give a row of numbers for each word, or model=RUN for a trained one"
-            )
+    seeded = None
+    if vectors is None and example is None:
+        heads = DEFAULT_HEADS if count is None else parse_int("count", count)
+        vectors = seeded_vectors(words, seed=seed, width=heads * HEAD_WIDTH)
+        seeded = SeededVectors("vectors", seed, model=True)
+    if vectors is None and example is not None:
         x = parse_matrix("vectors", example.vectors)
         if count is not None and count != len(example.w_query):
             raise UserError(
@@ -456,14 +461,14 @@ def multi_head(
             "vectors", vectors, rows=len(words), of=f"the words of {' '.join(words)!r}"
         )
     names = ("w_query", "w_key", "w_value")
-    parts = 2 if count is None else count
+    parts = DEFAULT_HEADS if count is None else count
     maps = [
         _each(name, argument, x.shape[1], parts)
         for name, argument in zip(names, projections, strict=True)
     ]
     if vectors is not None and count not in (None, len(maps[0])):
         raise UserError(f"count: is {count}, and w_query has matrices for {len(maps[0])} heads")
-    return _computed(words, x, maps, w_output, example)
+    return replace(_computed(words, x, maps, w_output, example), seeded=seeded)
 
 
 def _snapshot_heads(sentence: str | Sequence[str], layer: int) -> "EncoderHeads":

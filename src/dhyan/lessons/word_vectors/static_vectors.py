@@ -402,7 +402,9 @@ def _toy(
     known_meanings = {**meanings, word: vector.tolist()}
     words = [word for word in words_in(sentence) if word in known_meanings]
     if word not in words:
-        raise UserError(f"the sentence does not have the word {word!r} it is about: add it")
+        raise UserError(
+            f"the sentence does not have the word {word!r} it is about: add it, or give about=WORD"
+        )
     if vector.min() < 0 or not vector.any():
         raise UserError("static: give two numbers from 0 on, not both of them 0")
     around = self_attention_by_hand(

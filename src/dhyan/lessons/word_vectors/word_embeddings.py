@@ -160,7 +160,7 @@ def read_corpus(path: str, sentences: int, seed: int) -> list[list[str]]:
         return [words_in(line) for line in read_lines(Path(path))]
     if not isinstance(sentences, int) or sentences < 1:
         raise UserError(f"sentences is {sentences!r}; give a whole number from 1 on")
-    generated = generate_sentences("train", seed=seed, max_words=LONGEST)
+    generated = generate_sentences("train", seed=seed, max_words=LONGEST, everyday_share=0)
     return [words_in(pair.english) for pair in islice(generated, sentences)]
 
 

@@ -16,7 +16,7 @@ addMessages({
   export_view_svg: ["vector graphics", "वेक्टर चित्र"],
   export_view_png: ["two pixels per CSS pixel", "प्रति CSS पिक्सेल दो पिक्सेल"],
   export_figure: ["Figure for print", "छपाई के लिए चित्र"],
-  export_figure_svg: ["text as outlines", "अक्षर रेखाओं के रूप में"],
+  export_figure_svg: ["text as outlines", "पाठ रेखाओं के रूप में"],
   export_figure_png: ["216 dpi", "216 बिंदु प्रति इंच"],
   export_figure_pdf: ["for a paper", "शोधपत्र के लिए"],
   export_data: ["Numbers", "संख्याएँ"],

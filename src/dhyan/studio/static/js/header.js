@@ -13,8 +13,8 @@ const HINDI_DESCRIPTIONS = {
   none: "अवधान नहीं: एनकोडर की अंतिम अवस्था से डिकोडर शुरू होता है।",
   bottleneck: "अवधान नहीं: हर चरण पर वही एक सदिश, एनकोडर की अंतिम अवस्था।",
   additive: "योगात्मक अवधान (बहदानाउ): हर चरण से पहले अवधान।",
-  dot: "गुणनात्मक अवधान (लुओंग): चरण के बाद, अंक अदिश गुणनफल।",
-  general: "गुणनात्मक अवधान (लुओंग): चरण के बाद, अंक आव्यूह के साथ गुणनफल।",
+  dot: "गुणनात्मक अवधान (लुओंग): चरण के बाद, स्कोर अदिश गुणनफल।",
+  general: "गुणनात्मक अवधान (लुओंग): चरण के बाद, स्कोर आव्यूह के साथ गुणनफल।",
   heads: "Transformer: कई हेडों से स्व-अवधान, मास्क वाला अवधान और क्रॉस-अवधान।",
 };
 
@@ -105,7 +105,7 @@ function tools() {
     button(message("link"), copy, { id: "copy-link" }),
     button(`${message("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
     button("◐", () => set({ theme: next[state.theme] }, { replace: true }), { id: "theme" }),
-    button(state.language === "hi" ? "English" : "हिन्दी", () => set({ language: state.language === "hi" ? "en" : "hi" }),
+    button(state.language === "hi" ? "English" : "हिंदी", () => set({ language: state.language === "hi" ? "en" : "hi" }),
       { id: "language", lang: state.language === "hi" ? "en" : "hi" }),
     button("?", openShortcuts, { id: "help", "aria-label": message("keys") }));
 }

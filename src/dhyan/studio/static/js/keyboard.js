@@ -9,7 +9,7 @@ const VIEW_KEYS = { t: "translate", s: "step", q: "qkv", h: "heads", m: "mask", 
   l: "length", r: "train", p: "compare" };
 const SHORTCUTS = [
   ["/", "focus the sentence field", "वाक्य लिखें"],
-  ["Enter", "translate; on a cell: open its arithmetic", "अनुवाद; ख़ाने पर: उसका हिसाब खोलें"],
+  ["Enter", "translate; on a cell: open its arithmetic", "अनुवाद; ख़ाने पर: उसका हिसाब खोलिए"],
   ["Esc", "leave the text field, close a dialog", "बॉक्स से बाहर, संवाद बंद"],
   ["g t · g s · g q · g h · g m", "go to translate, step, Q K V, heads, mask", "दृश्य: अनुवाद, चरण, Q K V, हेड, मास्क"],
   ["g v · g c · g l · g r · g p", "gravity, why √d, length, training, compare", "गुरुत्व, √d, लंबाई, प्रशिक्षण, तुलना"],
@@ -17,7 +17,7 @@ const SHORTCUTS = [
   ["[ ]", "previous, next layer", "पिछली, अगली परत"],
   ["{ }", "previous, next head", "पिछला, अगला हेड"],
   [", .", "previous, next step", "पिछला, अगला चरण"],
-  ["Space · p", "pin a row · play or pause the steps", "पंक्ति पिन करें · चरण चलाएँ या रोकें"],
+  ["Space · p", "pin a row · play or pause the steps", "पंक्ति पिन कीजिए · चरण चलाइए या रोकिए"],
   ["u · s · x", "words or tokens · colours · special tokens", "शब्द या टोकन · रंग-मान · विशेष टोकन"],
   ["n · T", "numbers in the cells · table", "ख़ानों में संख्याएँ · सारणी"],
   ["y · e · ?", "copy link · export · these keys", "लिंक · निर्यात · ये कुंजियाँ"],
@@ -88,7 +88,7 @@ export function openShortcuts() {
     el("h2", { id: "keys-title", tabindex: -1, autofocus: true }, message("keys")),
     el("dl", {}, ...SHORTCUTS.flatMap(([key, english, hindi]) =>
       [el("dt", {}, key), el("dd", {}, lang() === "hi" ? hindi : english)])),
-    el("p", {}, el("label", {}, off, ` ${lang() === "hi" ? "एक अक्षर वाली कुंजियाँ बंद रखें" : "switch single-letter keys off"}`)),
+    el("p", {}, el("label", {}, off, ` ${lang() === "hi" ? "एक वर्ण वाली कुंजियाँ बंद रखिए" : "switch single-letter keys off"}`)),
     el("button", { type: "button", class: "primary", on: { click: () => dialog.close() } }, message("close")));
   document.body.append(dialog);
   dialog.showModal();

@@ -6,7 +6,7 @@ import { lang, addMessages, message } from "./messages.js";
 
 addMessages({
   lesson_hide: ["Hide the lesson", "पाठ छिपाएँ"],
-  lesson_show: ["Show the lesson", "पाठ दिखाएँ"],
+  lesson_show: ["Show the lesson", "पाठ दिखाइए"],
 });
 
 const CLOSED = "dhyan-lesson-closed";

@@ -3,7 +3,7 @@
 import { state } from "./state.js";
 
 const MESSAGES = {
-  skip: ["Skip to the view", "सीधे चित्र पर जाएँ"],
+  skip: ["Skip to the view", "सीधे चित्र पर जाइए"],
   sentence: ["Sentence", "वाक्य"],
   write: ["Write a sentence in English", "अंग्रेज़ी में एक वाक्य लिखिए"],
   translate: ["Translate", "अनुवाद"],
@@ -12,7 +12,7 @@ const MESSAGES = {
   greedy: ["greedy", "लालची (greedy)"],
   beam: ["beam {0}", "beam {0}"],
   examples: ["Examples", "उदाहरण"],
-  link: ["Copy link", "लिंक कॉपी करें"],
+  link: ["Copy link", "लिंक कॉपी कीजिए"],
   copied: ["The link is copied.", "लिंक कॉपी हो गया।"],
   export: ["Export", "निर्यात"],
   theme: ["Theme", "रंग"],
@@ -25,7 +25,7 @@ const MESSAGES = {
   lesson: ["Lesson", "पाठ"],
   predict: ["Predict first", "पहले अनुमान लगाइए"],
   reveal: ["Show the answer", "उत्तर देखिए"],
-  close: ["Close", "बंद करें"],
+  close: ["Close", "बंद कीजिए"],
   ready: ["Ready. Write a sentence and press Enter.", "तैयार। वाक्य लिखिए और Enter दबाइए।"],
   no_model_ready: ["No model is ready yet; the first one that is will translate the sentence.",
     "अभी कोई मॉडल तैयार नहीं है; वाक्य पहले मॉडल की प्रतीक्षा में है।"],

@@ -19,7 +19,7 @@ addMessages({
   gravity_fixed: ["fixed, as in the notes: .8 / .2", "निश्चित, नोट्स जैसे: .8 / .2"],
   gravity_temperature: ["Temperature", "तापमान"],
   gravity_layers: ["Layers", "परतें"],
-  gravity_reset: ["Reset the words", "शब्द वापस रखें"],
+  gravity_reset: ["Reset the words", "शब्द वापस रखिए"],
   gravity_plane: ["Words in the plane: circles are embeddings, arrows lead to context vectors",
     "तल में शब्द: वृत्त एम्बेडिंग हैं, तीर संदर्भ सदिशों तक जाते हैं"],
   gravity_point: ["{0} at {1}, {2}; after attention at {3}, {4}. Arrow keys move it.",
@@ -41,7 +41,7 @@ addMessages({
 export const lesson = {
   title: ["Attention as weighted averaging", "अवधान: भारित माध्य"],
   text: ["The embedding of bank is one point, whatever the sentence. Attention replaces it by a weighted mean of the sentence: beside money it moves towards money, beside river towards river.\nThe temperature divides the scores: a low one lets the best match win, a high one mixes evenly. At T = 0.37 the softmax gives bank the notes' weights, .2 and .8.",
-    "bank की एम्बेडिंग एक ही बिंदु है, वाक्य कोई भी हो। अवधान उसकी जगह वाक्य का भारित माध्य रखता है: money के साथ वह money की ओर जाता है, river के साथ river की ओर।\nतापमान अंकों को भाग देता है: कम हो तो सबसे अच्छा मेल जीतता है, अधिक हो तो सब बराबर मिलते हैं। T = 0.37 पर softmax से bank को नोट्स वाले भार .2 और .8 मिलते हैं।"],
+    "bank की एम्बेडिंग एक ही बिंदु है, वाक्य कोई भी हो। अवधान उसकी जगह वाक्य का भारित माध्य रखता है: money के साथ वह money की ओर जाता है, river के साथ river की ओर।\nतापमान स्कोरों को भाग देता है: कम हो तो सबसे अच्छा मेल जीतता है, अधिक हो तो सब बराबर मिलते हैं। T = 0.37 पर softmax से bank को नोट्स वाले भार .2 और .8 मिलते हैं।"],
   question: ["Raise the number of layers. Where do the words end up?", "परतों की संख्या बढ़ाइए। शब्द अंत में कहाँ पहुँचते हैं?"],
   answer: ["At one common point, unless the temperature is so low that each word attends to itself only: repeated averaging removes the differences. Transformers add each layer's output to its input (a residual connection), which keeps the words apart.",
     "एक ही साझे बिंदु पर, जब तक तापमान इतना कम न हो कि हर शब्द अपने तक रहे: बार-बार माध्य लेने से अंतर मिट जाते हैं। असली मॉडल हर परत को पहले वाले में जोड़ते हैं (रेसिड्युअल जोड़), जिससे शब्द अलग बने रहते हैं।"],

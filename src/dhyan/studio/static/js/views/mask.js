@@ -19,7 +19,7 @@ const MIN_READABLE_CELL = 22; // smallest cell width for −∞, in pixels
 export const lesson = {
   title: ["The causal mask", "कारणात्मक मास्क (causal mask)"],
   text: ["In training the decoder gets the whole translation at once (teacher forcing). If a position could attend to the next word, it would copy it and learn nothing.\nSo every score above the diagonal is set to −∞ before the softmax: the weight there is exactly 0, and the row still sums to one.\nThe leak test checks it: when one word changes, the outputs before it must not change at all.",
-    "प्रशिक्षण में समय बचाने के लिए डिकोडर को पूरा अनुवाद एक साथ दिया जाता है। किसी स्थान का ध्यान अगले शब्द पर जा सकता तो वह उसकी नक़ल करता और कुछ न सीखता।\nइसलिए विकर्ण के ऊपर का हर अंक softmax से पहले −∞ कर दिया जाता है: वहाँ भार ठीक 0 है, और पंक्ति का योग फिर भी एक।\nरिसाव की जाँच इसे परखती है: एक शब्द बदलने पर उससे पहले के आउटपुट बिल्कुल नहीं बदलने चाहिए।"],
+    "प्रशिक्षण में समय बचाने के लिए डिकोडर को पूरा अनुवाद एक साथ दिया जाता है। किसी स्थान का ध्यान अगले शब्द पर जा सकता तो वह उसकी नक़ल करता और कुछ न सीखता।\nइसलिए विकर्ण के ऊपर का हर स्कोर softmax से पहले −∞ कर दिया जाता है: वहाँ भार ठीक 0 है, और पंक्ति का योग फिर भी एक।\nरिसाव की जाँच इसे परखती है: एक शब्द बदलने पर उससे पहले के आउटपुट बिल्कुल नहीं बदलने चाहिए।"],
   question: ["Change the last word of the translation. At how many positions does the output change, with the mask and without it?",
     "अनुवाद का अंतिम शब्द बदलिए। आउटपुट कितने स्थानों पर बदलता है, मास्क के साथ और उसके बिना?"],
   answer: ["With the mask, at one position: that of the changed word. Without it, at all positions, because each now attends to the last word.",

@@ -20,7 +20,7 @@ import "./translate/messages.js";
 export const lesson = {
   title: ["Attention map", "अवधान मानचित्र"],
   text: ["Each row of the map is a word of the translation, in output order. The stronger a cell's colour, the larger the attention weight of that source word; a row sums to one.\nHindi puts the verb last, so the large weights leave the diagonal. The thin line under each Hindi word is its probability. Choose another of the five most probable tokens as a forced prefix, and the model continues from it.",
-    "मानचित्र की हर पंक्ति अनुवाद का एक शब्द है, आउटपुट के क्रम में। ख़ाने का रंग जितना गाढ़ा, उस स्रोत शब्द का अवधान भार उतना बड़ा; पंक्ति का योग एक है।\nहिंदी में क्रिया अंत में आती है, इसलिए बड़े भार विकर्ण से हट जाते हैं। हर हिंदी शब्द के नीचे की पतली रेखा उसकी प्रायिकता है; पाँच सबसे संभावित टोकनों में से कोई दूसरा चुनिए, और मॉडल वहीं से आगे बढ़ेगा।"],
+    "अवधान (attention) साधारण हिंदी में ध्यान है; इस परियोजना का नाम भी यही है। मानचित्र की हर पंक्ति अनुवाद का एक शब्द है, आउटपुट के क्रम में। ख़ाने का रंग जितना गाढ़ा, उस स्रोत शब्द का अवधान भार उतना बड़ा; पंक्ति का योग एक है।\nहिंदी में क्रिया अंत में आती है, इसलिए बड़े भार विकर्ण से हट जाते हैं। हर हिंदी शब्द के नीचे की पतली रेखा उसकी प्रायिकता है; पाँच सबसे संभावित टोकनों में से कोई दूसरा चुनिए, और मॉडल वहीं से आगे बढ़ेगा।"],
   question: ["Which source word does the last Hindi word before the full stop attend to?", "पूर्ण विराम से पहले के अंतिम हिंदी शब्द का ध्यान किस स्रोत शब्द पर है?"],
   answer: ["Usually the English verb or its auxiliary: the verb is last in Hindi and near the start in English. Select that row to check.",
     "प्रायः अंग्रेज़ी क्रिया या उसकी सहायक क्रिया को: क्रिया अंग्रेज़ी में आरंभ के पास और हिंदी में अंत में आती है। जाँचने के लिए वह पंक्ति चुनिए।"],

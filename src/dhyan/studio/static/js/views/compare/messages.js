@@ -4,7 +4,7 @@ import { addMessages } from "../../messages.js";
 
 addMessages({
   compare_title: ["Compare", "तुलना"],
-  compare_swap: ["Swap A and B", "A और B की अदला-बदली करें"],
+  compare_swap: ["Swap A and B", "A और B की अदला-बदली कीजिए"],
   compare_second: ["B's sentence", "B का वाक्य"],
   compare_same: ["the same sentence", "वही वाक्य"],
   compare_a: ["A", "A"],

@@ -24,7 +24,7 @@ addMessages({
   heads_max: ["layer {0} · largest of heads (summary)", "परत {0} · हेडों में सबसे बड़ा (सार)"],
   heads_avg_short: ["layer {0} · mean", "परत {0} · माध्य"],
   heads_max_short: ["layer {0} · largest", "परत {0} · अधिकतम"],
-  heads_tiles: ["Heads: arrow keys move, Enter enlarges", "हेड: तीर कुंजियों से चलें, Enter से बड़ा करें"],
+  heads_tiles: ["Heads: arrow keys move, Enter enlarges", "हेड: तीर कुंजियों से चलिए, Enter से बड़ा कीजिए"],
   heads_definitions: ["What the numbers on a head mean", "हेड पर लिखी संख्याओं का अर्थ"],
   heads_entropy: ["entropy", "एंट्रॉपी"],
   heads_diagonal: ["diagonal", "विकर्ण"],

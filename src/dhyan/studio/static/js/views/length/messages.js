@@ -7,7 +7,7 @@ addMessages({
   length_lead: ["Held-out sentences of the primer, grouped by their number of words: BLEU of every model "
     + "with its 95 % confidence interval by bootstrap resampling.",
   "प्राइमर के अलग रखे गए वाक्य, शब्दों की संख्या के अनुसार समूहों में: हर मॉडल का BLEU, और पट्टी में वह दायरा "
-    + "जिसमें फिर से चुने गए 95 % परीक्षण-समूहों के अंक आते हैं।"],
+    + "जिसमें फिर से चुने गए 95 % परीक्षण-समूहों के स्कोर आते हैं।"],
   length_per_bucket: ["Sentences in each group", "हर समूह में वाक्य"],
   length_stop: ["Stop", "रोकिए"],
   length_resume: ["Resume", "आगे चलिए"],

@@ -13,8 +13,8 @@ import { replayStrip, frames, meanMaxWeight } from "./replay.js";
 addMessages({
   train_probe: ["Attention by checkpoint", "चेकपॉइंट के अनुसार अवधान"],
   train_probe_sentence: ["Probe sentence:", "परखा जा रहा वाक्य:"],
-  train_play: ["Play", "चलाएँ"],
-  train_pause: ["Pause", "रोकें"],
+  train_play: ["Play", "चलाइए"],
+  train_pause: ["Pause", "रोकिए"],
   train_output: ["After {0} steps:", "{0} चरणों के बाद:"],
   train_correct: ["correct", "सही"],
   train_incorrect: ["not yet correct", "अभी सही नहीं"],
