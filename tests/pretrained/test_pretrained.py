@@ -64,7 +64,7 @@ def test_every_shipped_model_is_whole_and_translates(monkeypatch):
         assert card.scores["bleu"].signature
         assert card.limits
         assert all(text.licence and text.attribution for text in card.data)
-        assert all(translation.text for translation in translator(list(EVERYDAY_SENTENCES)))
+        assert all(translation.text for translation in translator(list(EVERYDAY_SENTENCES[:5])))
 
 
 def test_a_name_is_a_model_and_a_path_is_a_folder(models, tmp_path, monkeypatch):
@@ -215,7 +215,7 @@ def test_the_card_has_every_field_in_its_text():
 def test_the_demo_translates_everyday_sentences_and_draws_one(models, tmp_path, capsys):
     show_pretrained(tmp_path / "demo")
     output = capsys.readouterr().out
-    assert all(sentence in output for sentence in EVERYDAY_SENTENCES)
+    assert all(sentence in output for sentence in EVERYDAY_SENTENCES[:5])
     assert "attention of en-hi-bahdanau" in output
     assert (tmp_path / "demo" / "first.png").stat().st_size > 1000
 

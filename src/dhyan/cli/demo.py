@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 PRETRAINED = "en-hi"
 CLEAR_ATTENTION = "en-hi-bahdanau"  # one attention, and one head, to draw
 EXAMPLES, CANDIDATES = 3, 20
+EVERYDAY = 5  # sentences for the pretrained model
 FEWEST_PAIRS = 10_000  # with fewer, words are missing from training
 AMBIGUOUS_WORD = "bank"  # of money, and of a river
 FIGURE_LENGTHS = range(7, 11)  # words
@@ -94,7 +95,7 @@ def show_pretrained(out: Path) -> None:
         return
     translator = load(PRETRAINED)
     typer.echo(f"the pretrained model {PRETRAINED}, on sentences that it was not trained on:")
-    _print_translations(translator, EVERYDAY_SENTENCES)
+    _print_translations(translator, EVERYDAY_SENTENCES[:EVERYDAY])
     name = CLEAR_ATTENTION if find_pretrained(CLEAR_ATTENTION) else PRETRAINED
     drawn = translator if name == PRETRAINED else load(name)
     figure = out / "first.png"
