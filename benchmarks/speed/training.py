@@ -20,6 +20,7 @@ from dhyan.training.events import Stepped
 from dhyan.training.trainer import Trainer
 
 FUSED, REFERENCE = "dhyan", "dhyan, reference kernels"
+MIN_STEPS = 50  # of a window: those of six large batches differed by 10 % from run to run
 
 
 def build(recipe: Recipe, corpus: EncodedCorpus, device: str) -> tuple[Translator, Trainer]:
@@ -93,7 +94,7 @@ def train_on_corpus(
         ]:
             with table.trying(f"{who}, {budget} tokens"):
                 trainer, start = build_trainer(variant, corpus, device), perf_counter()
-                steps = max(2, effort.steps * min(budgets) // budget)
+                steps = max(min(effort.steps, MIN_STEPS), effort.steps * min(budgets) // budget)
                 if who == REFERENCE:
                     rates = tokens_per_second(trainer, steps=max(2, steps // 10), windows=3, warm=2)
                 else:
