@@ -29,7 +29,9 @@ def studio(
     trace: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE.json", help="Trace that `dhyan show -o FILE.json` wrote; repeatable."
+            metavar="FILE.json",
+            show_default="none",
+            help="Trace that `dhyan show -o FILE.json` wrote; repeatable.",
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
@@ -37,13 +39,13 @@ def studio(
         bool, typer.Option("--no-browser", help="Print the address, open no browser.")
     ] = False,
 ) -> None:
-    """Open the web page: translate, watch the attention, look into every number.
+    """Open the web page: translation, attention, and every number.
 
     The page is for this machine alone. Without a name it has the pretrained models first, then the
     models in runs/ and those of the demo. If there is none at all, four small demo models are trained
     once and kept.
 
-    Example: dhyan studio runs/bahdanau2015-small
+    Example: dhyan studio
     """
     check_models(*models or [])
     try:
