@@ -1,8 +1,9 @@
-"""`python -m experiments.pretrained train|pack [NAME…]`: make the pretrained models again.
+"""`python -m experiments.pretrained train|pack|key-words [NAME…]`: make the pretrained models again.
 
 `train` writes the training text and trains the models side by side for `--seconds`; a second call
 resumes them. `pack` averages the last checkpoints, scores the packed model once on the held-out test
 set and writes its folder with a card, by default into the package, or with `--tar` as one file each.
+`key-words` counts the everyday sentences whose key words the English–Hindi models keep.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from dhyan.pretrained import MODELS
 from dhyan.quantization import PRECISIONS
 from experiments.pretrained.build import check_names, pack, train
 from experiments.pretrained.corpus import Primer
+from experiments.pretrained.key_words import key_word_test
 
 DATA = Path(os.environ.get("DHYAN_DATA") or "../shared/data")
 SETTING = "KEY=VALUE"
@@ -21,7 +23,7 @@ SETTING = "KEY=VALUE"
 def main() -> None:
     """Run the step that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m experiments.pretrained", description=__doc__)
-    parser.add_argument("step", choices=("train", "pack"))
+    parser.add_argument("step", choices=("train", "pack", "key-words"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="models; default: all six")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of corpora ($DHYAN_DATA)")
     parser.add_argument("--out", type=Path, default=Path("build/pretrained"), help="runs and texts")
@@ -37,6 +39,11 @@ def main() -> None:
     parser.add_argument("--tar", action="store_true", help="one .tar for each packed model")
     parser.add_argument("--commit", default="", help="where the code has no history")
     given = parser.parse_args()
+    if given.step == "key-words":
+        from benchmarks.report import write_result
+
+        print(write_result("key-words", key_word_test()))
+        return
     names = check_names(given.names)
     primer = Primer(given.primer_pairs, given.primer_words, given.primer_weight)
     if given.step == "train":

@@ -27,6 +27,7 @@ from dhyan.pretrained import (
 from dhyan.pretrained.card import Card, parse_card, read_card
 from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
 from experiments.pretrained.corpus import without_everyday
+from experiments.pretrained.key_words import has_key_words
 from tests.pretrained.packed_models import CARD
 from tests.serving.running_server import start_and_stop
 from tests.studio.running_server import running
@@ -230,3 +231,8 @@ def test_the_demo_without_a_pretrained_model_says_so(tmp_path, monkeypatch, log)
 def test_everyday_sentences_are_left_out_of_the_training_text():
     pairs = [("my sister works in a hospital", "a"), ("My sister sings.", "b")]
     assert list(without_everyday(pairs)) == [("My sister sings.", "b")]
+
+
+def test_key_words_may_be_spelled_without_nukta_and_chandrabindu():
+    assert has_key_words("मेरी मां ने बाजार से फल खरीदे।", "माँ/माता बाज़ार ख़रीद")
+    assert not has_key_words("मेरी बहन ने बाज़ार से फल ख़रीदे।", "माँ/माता बाज़ार ख़रीद")
