@@ -77,7 +77,7 @@ def _summary(scores: Mapping[int, Mapping[str, Score]]) -> dict[str, Any]:
     first = next(iter(scores.values()))
     return {
         metric: {
-            **_statistics([own[metric].value for own in scores.values()]),
+            **summarize([own[metric].value for own in scores.values()]),
             "signature": first[metric].signature,
         }
         for metric in first
@@ -91,10 +91,11 @@ def _lowercased(evaluations: Mapping[int, Evaluation]) -> dict[str, Any]:
         metric.corpus_score(own.translations, [own.references]).score
         for own in evaluations.values()
     ]
-    return {**_statistics(values), "signature": str(metric.get_signature())}
+    return {**summarize(values), "signature": str(metric.get_signature())}
 
 
-def _statistics(values: Sequence[float]) -> dict[str, Any]:
+def summarize(values: Sequence[float]) -> dict[str, Any]:
+    """Mean, standard deviation and values, rounded."""
     deviation = stdev(values) if len(values) > 1 else 0.0
     return {
         "mean": round(mean(values), 2),
