@@ -5,6 +5,7 @@ import lzma
 import pytest
 
 from dhyan.config import load_recipe
+from dhyan.config.toml import parse_setting
 from experiments.pretrained.corpus import Primer
 from experiments.real_corpora.measure import summarize
 from experiments.real_corpora.tasks import TASKS, Split, Task
@@ -26,6 +27,12 @@ def make_task(primer=None):
     return Task("hi", "transformer-10k-pairs", (train, train), valid, (test, valid), primer)
 
 
+def recipe_of(task, folder):
+    """The recipe with the settings of the texts, as the command line reads them."""
+    words = (f"{key}={value}" for key, value in task.settings(folder).items())
+    return load_recipe(str(task.recipe_file), dict(map(parse_setting, words)))
+
+
 def test_texts_join_the_training_corpora_and_keep_every_test(data, tmp_path):
     folder = make_task().write(data, tmp_path / "texts")
     lines = {path.name: path.read_text().splitlines() for path in folder.iterdir()}
@@ -39,7 +46,7 @@ def test_generated_pairs_are_mixed_in_by_weight(data, tmp_path):
     task = make_task(Primer(pairs=3, max_words=6, weight=0.25))
     folder = task.write(data, tmp_path / "texts")
     assert len((folder / "primer.hi").read_text().splitlines()) == 3
-    recipe = load_recipe(str(task.recipe_file), task.settings(folder))
+    recipe = recipe_of(task, folder)
     assert recipe.data.mix[0].weight == 0.25
     assert recipe.data.drop_leaks
 
@@ -47,7 +54,7 @@ def test_generated_pairs_are_mixed_in_by_weight(data, tmp_path):
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_has_a_recipe_that_takes_its_settings(name, tmp_path):
     task = TASKS[name]
-    recipe = load_recipe(str(task.recipe_file), task.settings(tmp_path))
+    recipe = recipe_of(task, tmp_path)
     assert recipe.data.valid_target == str(tmp_path / f"valid.{task.target}")
 
 
