@@ -21,8 +21,6 @@ def recipe(
 ) -> None:
     """Print a recipe with every key; without a name, list the shipped recipes.
 
-    docs/reference/settings.md explains every key.
-
     Example: dhyan recipe bahdanau2015-small > mine.toml
     """
     if name:

@@ -79,8 +79,8 @@ def train(
     """Train a model by a recipe, on pairs of sentences; or resume a run by its folder.
 
     `dhyan train RUN_FOLDER --resume` continues a run with its own recipe and data, from any working
-    directory; give only what changes, such as --epochs 9. docs/reference/settings.md lists every
-    key of a recipe.
+    directory; give only what changes, such as --epochs 9. `dhyan recipe RECIPE` prints every key of
+    a recipe, for --set.
 
     Example: dhyan train bahdanau2015-small --source a.en --target a.hi
     """
