@@ -2,14 +2,24 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from dhyan.errors import UserError
 
 FONTS = "'Noto Sans Devanagari','Kohinoor Devanagari','Nirmala UI',Mangal,system-ui,sans-serif"
 BLOCK = f"font-family:{FONTS};line-height:1.5"
 MOST_CELLS = 2500  # of a table of weights; a larger one is cut off
+LIGHT_INK = 0.6  # weight above which white is easier to read on the ground than black
 MOST_ROWS = 20  # of a list of translations
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A data frame of pandas or polars."""
+
+    @property
+    def columns(self) -> Any: ...  # noqa: D102
+    def __getitem__(self, name: Any, /) -> Any: ...
 
 
 def make_frame(
@@ -94,6 +104,6 @@ def html_weights(
 
 def _weight_cell(weight: float) -> str:
     share = min(max(weight, 0.0), 1.0)
-    ink = "color:#fff;" if share > 0.5 else ""
+    ink = "color:#fff;" if share > LIGHT_INK else ""
     ground = f"background:rgba(8,48,107,{share:.3f})"
     return f'<td style="{ink}{ground};text-align:center;padding:.1em .4em">{weight:.2f}</td>'

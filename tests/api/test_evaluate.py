@@ -34,7 +34,7 @@ def test_results_become_frames(pairs):
     sentences = result.sentences_to_frame()
     assert sentences["source"].to_list() == list(sources)
     assert sentences["translation"].to_list() == sentences["reference"].to_list()
-    assert repr(result) == "Evaluation(BLEU 100.00, chrF++ 100.00; 4 sentences)"
+    assert repr(result) == "Evaluation(BLEU 100.00, chrF++ 100.00; sentences: 4)"
     assert "100.00" in result._repr_html_()
 
 

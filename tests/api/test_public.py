@@ -39,7 +39,9 @@ try:
 except dhyan.UserError as error:
     print(error.problems)
 """
-WRONG = 'import dhyan\n\ntext: int = dhyan.load("run").translate("one").text\ndhyan.train(stps=1)\n'
+WRONG = (
+    'import dhyan\n\ntext: int = dhyan.load("run").translate("one").text\ndhyan.train(steps="x")\n'
+)
 
 
 def test_help_fits_one_screen():

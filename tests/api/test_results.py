@@ -1,5 +1,6 @@
 """Results in Python and in a notebook: short repr, HTML, frames."""
 
+import inspect
 import sys
 from copy import copy
 
@@ -28,7 +29,16 @@ def test_translate_takes_a_text_a_list_or_a_column(translator):
     assert translator.translate([]) == []
 
 
-@pytest.mark.parametrize("texts", [["a", None], pandas.Series(["a", float("nan")]), {"en": "a"}])
+NOT_SENTENCES = [
+    ["a", None],
+    pandas.Series(["a", float("nan")]),
+    {"en": "a"},
+    pandas.DataFrame({"en": ["a"]}),
+    polars.DataFrame({"en": ["a"]}),
+]
+
+
+@pytest.mark.parametrize("texts", NOT_SENTENCES)
 def test_what_is_not_a_sentence_is_a_user_error(translator, texts):
     with pytest.raises(dhyan.UserError, match="^text: "):
         translator.translate(texts)
@@ -106,3 +116,10 @@ def test_without_pandas_a_frame_says_what_to_install(translator, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(dhyan.UserError, match="pip install pandas"):
         translator.translate(["seven"], max_length=3).to_frame()
+
+
+def test_a_figure_of_what_is_no_attention_map_is_a_user_error(translator):
+    maps = dhyan.explain(translator, "seven")
+    for wrong in (maps, translator.translate("seven")):
+        with pytest.raises(dhyan.UserError, match=r"write dhyan\.heatmap\(\*dhyan\.explain"):
+            inspect.unwrap(dhyan.heatmap)(wrong)  # without the checks of types in tests

@@ -12,6 +12,7 @@ import pytest
 
 import dhyan
 from dhyan.api import progress
+from dhyan.model_check import find_saved_recipe
 from dhyan.run import Run
 from dhyan.training.events import Stepped, Validated
 from tests.api.conftest import TINY
@@ -267,3 +268,34 @@ def test_leakage_and_log_lines_name_python_arguments(train_quickly, pairs, log):
     train_quickly(pairs)
     assert any("name your own with valid" in line for line in log.messages)
     assert not any("--" in line for line in log.messages)
+
+
+def test_any_setting_of_the_recipe_is_a_keyword(train_quickly, pairs):
+    result = train_quickly(pairs, learning_rate=0.0625)
+    recipe = dhyan.load_recipe(find_saved_recipe(result.folder))
+    assert recipe.training.learning_rate == 0.0625
+    assert dhyan.resume(result.folder, progress=False, keep_checkpoints=3).steps == result.steps
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        (
+            {"lerning_rate": 1},
+            "lerning_rate: is no setting of the recipe; did you mean 'learning_rate'",
+        ),
+        ({"stps": 1}, "stps: is no setting of the recipe; did you mean 'steps'"),
+        (
+            {"width": 8},
+            r"width: there are encoder\.width, decoder\.width; name one, as in settings=",
+        ),
+        (
+            {"learning_rate": 1, "settings": {"training.learning_rate": 1}},
+            "learning_rate=1 and settings.*: given twice",
+        ),
+    ],
+)
+def test_a_wrong_setting_names_the_right_one(pairs, tmp_path, keywords, message):
+    with pytest.raises(dhyan.UserError, match=message):
+        dhyan.train(pairs, "numbers", out=tmp_path / "run", **keywords)
+    assert not (tmp_path / "run").exists()

@@ -138,13 +138,13 @@ def test_every_target_is_a_reference(folder):
     assert sum(part["sentences"] for part in result["systems"][0]["by_length"]) == 30
 
 
-def test_a_blank_line_of_a_further_target_is_no_reference(folder):
+def test_a_blank_line_of_a_further_target_is_counted_and_mentioned(folder):
     lines = (folder / "test.hi").read_text(encoding="utf-8").splitlines()
     holed = write(folder / "second.hi", ["", *lines[1:]])
-    targets = ("--target", folder / "wrong.hi", "--target", holed)
-    result = score_files(folder / "right.hi", "--bootstrap", 0, *targets)
-    assert result["sentences"] == 30
-    assert "nrefs:var|" in result["scores"]["bleu"]["signature"]
+    line = ["evaluate", folder / "right.hi", "--bootstrap", 0, "--target", folder / "wrong.hi"]
+    done = CliRunner().invoke(app, [*map(str, line), "--target", str(holed)])
+    assert "1 further references are blank; each counts as an empty one" in done.stderr
+    assert "nrefs:2|" in done.stdout
 
 
 def test_targets_of_unequal_length_are_refused_with_their_counts(folder):

@@ -138,6 +138,7 @@ def test_several_references_equal_the_command_line(language, tmp_path):
     """`evaluate --json` with three references against sacreBLEU's with the same files."""
     references, others, hypotheses, _ = random_references(language)
     references, hypotheses, *others = map(plain, (references, hypotheses, *others[:2]))
+    others[1][3] = ""  # a blank line counts, as an empty reference
     options = ["--confidence", "--confidence-n", 100]
     theirs = command_line(
         tmp_path, language, references, hypotheses, others=others, options=options, seed=9

@@ -60,7 +60,7 @@ class Evaluation(Mapping[str, float]):
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{score.name} {score.value:.2f}" for score in self.scores.values())
-        return f"Evaluation({scores}; {len(self.translations):,} sentences)"
+        return f"Evaluation({scores}; sentences: {len(self.translations):,})"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -90,7 +90,7 @@ def evaluate(
     Further keywords are decoding options, such as `beam=1`.
 
     >>> dhyan.evaluate(["सात"], [("seven", "सात")], metrics=["chrf"])
-    Evaluation(chrF++ 100.00; 1 sentences)
+    Evaluation(chrF++ 100.00; sentences: 1)
     """
     chosen = check_metrics([metrics] if isinstance(metrics, str) else metrics)
     stream = to_pairs(data, TableOptions(columns, header, delimiter))

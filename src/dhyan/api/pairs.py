@@ -11,6 +11,7 @@ from dhyan.config.sections import Delimiter, Header
 from dhyan.config.settings import parse_section
 from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
+from dhyan.display import Frame
 from dhyan.errors import UserError
 from dhyan.text.languages import parse_language
 
@@ -19,15 +20,6 @@ PairData = str | Path | Iterable[Any]
 
 Columns = tuple[str, str]
 SHAPE = "give pairs (source, target), a data frame, a dataset, or files"
-
-
-@runtime_checkable
-class Frame(Protocol):
-    """A data frame of pandas or polars."""
-
-    @property
-    def columns(self) -> Any: ...  # noqa: D102
-    def __getitem__(self, name: Any, /) -> Any: ...
 
 
 @runtime_checkable

@@ -1,6 +1,7 @@
 """`dhyan.train` and `dhyan.resume`: train to the end, on data of any form, with progress."""
 
 import contextlib
+import inspect
 import json
 import os
 import signal
@@ -16,8 +17,9 @@ from dhyan.api.pairs import Columns, PairData, PairStream, TableOptions, files_o
 from dhyan.api.progress import show_progress
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import is_run
-from dhyan.config import Recipe, dump_recipe, load_recipe
+from dhyan.config import Recipe, dump_recipe, load_recipe, suggestion
 from dhyan.config.sections import Delimiter, Header
+from dhyan.config.settings import values_by_key
 from dhyan.decoding.translator import Translator
 from dhyan.display import make_frame
 from dhyan.errors import UserError
@@ -85,6 +87,7 @@ def train(
     device: str = "auto",
     threads: int = 0,
     progress: bool = True,
+    **named_settings: Any,
 ) -> TrainingResult:
     """Train a model on sentence pairs, to the end of its recipe.
 
@@ -95,8 +98,9 @@ def train(
     "comma", "semicolon", "pipe") say how files are read. `valid` is the validation set, of any of
     these forms; without it pairs are held out.
 
-    `recipe` is a shipped name, a TOML file or a `Recipe`. `steps`, `epochs` and `seed` override it,
-    and `settings` any other key: `settings={"training.learning_rate": 0.0005}`.
+    `recipe` is a shipped name, a TOML file or a `Recipe`. `steps`, `epochs`, `seed` and any other key
+    of a recipe override it, as in `learning_rate=0.0005`; `settings` takes keys with their section,
+    which those that several sections have need: `settings={"encoder.width": 256}`.
 
     The run folder `out` (by default `runs/RECIPE`) holds checkpoints and metrics. Pairs in memory
     are written to `out/data/train.jsonl`, so that `dhyan.resume(out)` and `dhyan train OUT --resume`
@@ -120,6 +124,7 @@ def train(
             f"give another out"
         )
     overrides = _overrides(settings, steps=steps, epochs=epochs, seed=seed)
+    overrides |= _sectioned(_with_settings(recipe, {}), named_settings, given=overrides)
     _check_recipe(recipe, data, overrides)
     table = TableOptions(columns, header, delimiter)
     inputs = [("data", data), ("valid", valid)]
@@ -140,11 +145,12 @@ def resume(
     device: str = "auto",
     threads: int = 0,
     progress: bool = True,
+    **named_settings: Any,
 ) -> TrainingResult:
     """Resume a training run from its newest checkpoint, with its own recipe and data.
 
     It ends in the same weights as if it had never stopped. `steps` or `epochs` make it longer;
-    `settings` may change what does not change the model.
+    other settings, given as in `dhyan.train`, may change what does not change the model.
 
     >>> dhyan.resume(run_folder).steps
     12
@@ -153,7 +159,9 @@ def resume(
     if not is_run(folder):
         raise UserError(f"{folder}: holds no run to resume; start one with dhyan.train")
     overrides = _overrides(settings, steps=steps, epochs=epochs)
-    recipe = load_recipe(find_saved_recipe(folder), overrides, same_corpus=True)
+    saved = find_saved_recipe(folder)
+    overrides |= _sectioned(load_recipe(saved), named_settings, given=overrides)
+    recipe = load_recipe(saved, overrides, same_corpus=True)
     run = start_run(recipe, folder, resume=True, device=device, threads=threads)
     return _finish(run, device=device, progress=progress)
 
@@ -218,6 +226,28 @@ def _overrides(settings: Mapping[str, Any] | None, **common: int | None) -> dict
         if key in overrides:
             raise UserError(f"{name}={value} and settings[{key!r}]: given twice; leave one out")
         overrides[key] = value
+    return overrides
+
+
+def _sectioned(
+    recipe: Recipe, named: Mapping[str, Any], *, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Settings that are given as keywords, by dotted key."""
+    keys = [key for key, _ in values_by_key(recipe)]
+    overrides = {}
+    for name, value in named.items():
+        found = [key for key in keys if key.rpartition(".")[2] == name]
+        if not found:
+            known = [*inspect.signature(train).parameters, *(key.split(".")[-1] for key in keys)]
+            raise UserError(f"{name}: is no setting of the recipe{suggestion(name, known)}")
+        if len(found) > 1:
+            example = f"settings={{{found[0]!r}: {value!r}}}"
+            raise UserError(f"{name}: there are {', '.join(found)}; name one, as in {example}")
+        if found[0] in given:
+            raise UserError(
+                f"{name}={value} and settings[{found[0]!r}]: given twice; leave one out"
+            )
+        overrides[found[0]] = value
     return overrides
 
 

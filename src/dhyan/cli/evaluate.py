@@ -330,6 +330,8 @@ def _warnings(
     from dhyan.run.evaluate import is_out_of_order
 
     references = printable(reference_set.reference_file or reference_set.file)
+    if blank := reference_set.blank_references:
+        yield f"{blank:,} further references are blank; each counts as an empty one, as in sacreBLEU"
     if line := script_warning(reference_set.references, language):
         yield f"{references}: references: {line}"
     for output in outputs:

@@ -24,6 +24,7 @@ from dhyan.decoding.request import TooLong as TooLong
 from dhyan.decoding.rules import Rule, forbid_terms
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
+from dhyan.display import Frame
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS
@@ -286,6 +287,9 @@ def check_sentences(texts: Iterable[Any]) -> list[str]:
         raise UserError(
             f"text: {type(texts).__name__} holds no sentences; give a text, or a list of texts"
         )
+    if isinstance(texts, Frame):
+        example = f"text[{next(iter(texts.columns), 'en')!r}]"
+        raise UserError(f"text: is a frame; give the column to translate, as in {example}")
     sentences = list(texts)
     for number, sentence in enumerate(sentences, 1):
         if not isinstance(sentence, str):

@@ -135,7 +135,8 @@ def count(
 ) -> dict[str, Counts]:
     """The counts of every metric, of translations against one reference each.
 
-    `others` are further references for each sentence, as many as it has; empty ones do not count.
+    `others` are further references for each sentence, as many as it has. An empty one counts,
+    as in sacreBLEU's command line.
 
     BLEU's tokenizer is named, or follows from the language, or from the references; TER's follows
     from it. Both sides are normalised first (NFC, plain quotes and spaces), so that two encodings of
@@ -156,7 +157,7 @@ def count(
         [normalize(text) for text in references],
     )
     streams: list[Any] = [targets, *_streams(others)]
-    further = [text for alternatives in others for text in alternatives if text.strip()]
+    further = [text for alternatives in others for text in alternatives]
     changed = any(normalize(text) != text for text in (*hypotheses, *references, *further))
     tokenizer = tokenizer or bleu_tokenizer(language, references)
     counts = {}
@@ -170,9 +171,7 @@ def count(
 
 def _streams(others: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """Further references as sacreBLEU's streams: the n-th of every sentence, or None."""
-    references = [
-        [normalize(text) for text in alternatives if text.strip()] for alternatives in others
-    ]
+    references = [[normalize(text) for text in alternatives] for alternatives in others]
     most = max(map(len, references), default=0)
     return [
         [alternatives[n] if n < len(alternatives) else None for alternatives in references]

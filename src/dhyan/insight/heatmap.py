@@ -51,6 +51,10 @@ def heatmap(*maps: AttentionMap, title: str = "", captions: Sequence[str] = ()) 
     >>> maps = dhyan.explain(dhyan.load(run_folder), "seven nine")
     >>> dhyan.heatmap(*maps, title="seven nine").savefig(folder / "attention.png")
     """
+    for own in maps:
+        if not isinstance(own, AttentionMap):
+            given = f"{type(own).__name__} is no attention map"
+            raise UserError(f"{given}; write dhyan.heatmap(*dhyan.explain(translator, sentence))")
     if not maps or not all(attention.weights.numel() for attention in maps):
         raise UserError(
             "there is no attention to draw: give a map of at least one word by one word (a model "

@@ -62,7 +62,12 @@ def aliases_of(name: str) -> list[str]:
 
 
 def suggest_name(wrong: str | Path) -> str:
-    """What to give instead of a folder that is not there, as the end of an error message."""
+    """What to give instead of a folder that is not there, as the end of an error message.
+
+    Empty for what can only be a path: no name of a model has a separator or a suffix.
+    """
+    if Path(wrong).name != str(wrong) or Path(wrong).suffix:
+        return ""
     names = all_names()
     close = get_close_matches(str(wrong), names, n=1)
     listed = f", or a pretrained model: {', '.join(names)}" if names else ""

@@ -63,6 +63,11 @@ class ReferenceSet:
         return 1 + max(map(len, self.others), default=0)
 
     @property
+    def blank_references(self) -> int:
+        """The number of further references that are blank."""
+        return sum(not text.strip() for texts in self.others for text in texts)
+
+    @property
     def sources(self) -> list[str]:
         """The source sentences."""
         return [pair.source for pair in self.pairs]
@@ -138,7 +143,8 @@ def read_test_set(
     """Read the usable pairs of a test set, and gold alignments line by line.
 
     `columns`, `header` and `delimiter` are about the source text, as for a training set.
-    `other_targets` are files of further references, line by line; a blank line is no reference.
+    `other_targets` are files of further references, line by line; a blank line is an empty
+    reference, as for sacreBLEU.
     Without a source only translations from files can be scored.
     """
     report = ReadReport() if report is None else report
@@ -159,10 +165,9 @@ def read_test_set(
             reference_set.select_lines(_reference_lines(file), file, "references")
             for file in other_targets
         ]
-        others = [
-            tuple(filter(str.strip, texts)) for texts in zip(*columns_of_references, strict=True)
-        ]
-        reference_set = replace(reference_set, others=others)
+        reference_set = replace(
+            reference_set, others=list(zip(*columns_of_references, strict=True))
+        )
     if gold is None:
         return reference_set
     links = reference_set.select_lines(read_gold(gold), gold, "alignments")
