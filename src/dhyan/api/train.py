@@ -116,6 +116,11 @@ def train(
     """
     if isinstance(data, Recipe):
         raise UserError("data: is a Recipe; write dhyan.train(recipe=…, out=…)")
+    if not isinstance(recipe, str | Path | Recipe):
+        raise UserError(
+            f"recipe: is a {type(recipe).__name__}, not a name, a TOML file or a Recipe; the order "
+            f"is dhyan.train(data, recipe)"
+        )
     folder = _run_folder(recipe, out)
     check_writable(folder)
     if is_run(folder):
