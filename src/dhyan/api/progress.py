@@ -8,7 +8,7 @@ from typing import Any
 
 from dhyan.run import Run
 from dhyan.training.events import Event, Stepped
-from dhyan.training.progress import TimeLeft, event_lines, format_speed, terminal_bar
+from dhyan.training.progress_display import TimeLeft, event_lines, format_speed, terminal_bar
 
 Report = Callable[[Event], None]
 

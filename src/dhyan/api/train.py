@@ -19,12 +19,12 @@ from dhyan.checkpoint import is_run
 from dhyan.config import Recipe, dump_recipe, load_recipe
 from dhyan.config.sections import Delimiter, Header
 from dhyan.decoding.translator import Translator
-from dhyan.display import make_frame
 from dhyan.errors import UserError
 from dhyan.model_check import find_saved_recipe
+from dhyan.notebook_display import make_frame
 from dhyan.run import Run, load
 from dhyan.run import train as start_run
-from dhyan.training.progress import format_scores
+from dhyan.training.progress_display import format_scores
 
 RECIPE = "bahdanau2015-small"
 DATA_FOLDER = "data"  # of a run folder: the pairs that were given in memory

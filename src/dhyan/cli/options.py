@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from dhyan.config import Data, DecodingChanges, DecodingOptions, Training
-from dhyan.config.settings import parse_section, settings_of
+from dhyan.config.declare_settings import parse_section, settings_of
 from dhyan.errors import UserError
 from dhyan.pretrained import model_folder
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
-from dhyan.config.settings import problems_in, setting, settings_of
+from dhyan.config.declare_settings import problems_in, setting, settings_of
 from dhyan.errors import UnsupportedOption
 
 

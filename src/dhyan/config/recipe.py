@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dhyan.config.declare_settings import problems_in, setting, unused_in
 from dhyan.config.decoding import DecodingOptions
 from dhyan.config.sections import (
     Attention,
@@ -19,7 +20,6 @@ from dhyan.config.sections import (
     TransformerDecoder,
     TransformerEncoder,
 )
-from dhyan.config.settings import problems_in, setting, unused_in
 from dhyan.errors import UnsupportedOption, UserError
 
 Problem = tuple[str, str]  # dotted key; what is wrong and what to do

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from dhyan.config import Recipe
-from dhyan.config.settings import values_by_key
+from dhyan.config.declare_settings import values_by_key
 from dhyan.errors import UserError
 from dhyan.quantization import Shape, stored_shapes
 from dhyan.safe_io.json_toml import safe_repr

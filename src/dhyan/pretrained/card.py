@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError
-from dhyan.safe_io.files import read_file
+from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.json_toml import read_json
 
 CARD = "card.json"

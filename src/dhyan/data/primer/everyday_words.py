@@ -19,7 +19,7 @@ from dhyan.data.primer.hindi_morphology import (
 )
 from dhyan.data.primer.lexicon import Adjective, Noun, read_lexicon
 from dhyan.data.primer.vocabulary_subsets import held_out_objects
-from dhyan.data.read_text import file_error, read_lines
+from dhyan.data.text_lines import file_error, read_lines
 from dhyan.errors import UserError
 
 EVERYDAY = Path(__file__).with_name("everyday.txt")

@@ -14,7 +14,7 @@ from dhyan.batch import Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Point, ScatterPlot, table
 from dhyan.insight.parse_matrix import parse_vector
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words

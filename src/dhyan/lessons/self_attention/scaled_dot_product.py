@@ -19,7 +19,7 @@ from dhyan.data.store import Examples
 from dhyan.data.synthetic import reverse_pairs
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.kernels.backend import reference_kernels
 from dhyan.lessons.catalogue import Text

@@ -17,7 +17,7 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, heatmap
 from dhyan.insight.probes import (
     CORE,
     LONGEST,

@@ -12,7 +12,7 @@ from dhyan.data.primer import SentencePair
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.models.seq2seq import Seq2Seq
 

@@ -8,7 +8,7 @@ from math import isfinite
 from statistics import fmean
 from textwrap import wrap
 
-from dhyan.insight.blocks import (
+from dhyan.insight.lesson_blocks import (
     BarChart,
     Block,
     LineChart,
