@@ -1,4 +1,4 @@
-"""Sentence pairs from what Python programs hold: lists, frames, datasets, generators, files."""
+"""Sentence pairs from Python data: lists, pandas or polars frames, datasets, generators, files."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

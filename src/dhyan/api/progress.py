@@ -1,4 +1,4 @@
-"""Progress of a training run in Python: a bar in a terminal or a notebook."""
+"""Progress bar of `dhyan.train`, in a terminal or a notebook."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""`dhyan.train` and `dhyan.resume`: train to the end, on data of any form, with progress."""
+"""`dhyan.train` and `dhyan.resume`: train a model on pairs of any form, or continue a run."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""`dhyan compare`: several recipes trained under one budget, and a report."""
+"""`dhyan compare`: train several recipes (configurations) under one budget, and report."""
 
 import json
 import logging

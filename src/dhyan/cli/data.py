@@ -1,4 +1,4 @@
-"""`dhyan data`: check a corpus, encode it ahead of training, or generate the primer corpus."""
+"""`dhyan data`: check a corpus, encode it before training, or generate an English–Hindi corpus."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""`dhyan demo`: translate with a pretrained model; then train on a generated corpus, score, draw."""
+"""`dhyan demo`: translate with a pretrained model; train on generated pairs, draw attention."""
 
 import logging
 import shlex

@@ -1,4 +1,4 @@
-"""`dhyan evaluate`: score translations, of one system or of several."""
+"""`dhyan evaluate`: BLEU, chrF++ and TER of one system, or of several with significance tests."""
 
 import json
 import logging

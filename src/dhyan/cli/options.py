@@ -1,4 +1,4 @@
-"""Shared command-line options, made from the declared settings."""
+"""Command-line options shared by the commands, made from the declarations of the settings."""
 
 import inspect
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""`dhyan train`: train a recipe into a run folder."""
+"""`dhyan train`: train a model by a recipe in a run folder, or resume a run."""
 
 import logging
 import shlex

@@ -1,4 +1,4 @@
-"""Speed of training and translation, measured with one model at a time."""
+"""Training and translation speed of compared models, measured with one model at a time."""
 
 import tempfile
 from dataclasses import replace

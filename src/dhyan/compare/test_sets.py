@@ -1,4 +1,4 @@
-"""Test sets of a comparison: from files, held-out pairs or the primer; the same for all models."""
+"""Test sets of a comparison, the same for all models: from files, held-out or generated pairs."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Recipes: every setting of a run, declared once, and the TOML they are read from."""
+"""Configuration: recipes with every setting of a run, declared once and read from TOML."""
 
 from dhyan.config.declare_settings import paths_in as paths_in
 from dhyan.config.declare_settings import suggestion as suggestion

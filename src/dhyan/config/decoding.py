@@ -1,4 +1,4 @@
-"""Options of search: greedy, beam search and its penalties, sampling, length bounds."""
+"""Decoding options: greedy, beam search and its penalties, sampling, length bounds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

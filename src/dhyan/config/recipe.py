@@ -1,4 +1,4 @@
-"""A recipe: every setting of a run, in sections, and the check that they go together."""
+"""Recipe, the configuration of a run: its sections, and the check that settings go together."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Read one text column of a table, and write the table back with a column added."""
+"""Add a column to a table: read one text column, write the table back with a new one."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Format of a table: the delimiter of its columns, and whether its first row is a header."""
+"""Table format detection: the delimiter of the columns, and whether the first row is a header."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Parallel text from two files or one table; every error names the file and the line."""
+"""Read parallel text from two files or one table; every error names the file and the line."""
 
 import os
 import re

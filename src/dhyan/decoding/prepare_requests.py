@@ -1,4 +1,4 @@
-"""Requests: sentences prepared for search, with their constraints and maximum lengths."""
+"""Requests prepared for search: a sentence as token ids, its constraints and maximum length."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

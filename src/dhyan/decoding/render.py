@@ -1,4 +1,4 @@
-"""Rendering: from hypotheses to translations as text."""
+"""Rendering: hypotheses (token ids) as `Translation`s with text, score, word probabilities."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Plain-text rendering of lesson pages for the terminal.
+"""Lesson pages as plain text for the terminal: paragraphs, tables, and charts as numbers.
 
 Terminals disagree on how wide Hindi is, so nothing stands to the right of a word but words.
 """

@@ -1,4 +1,4 @@
-"""Compare what a checkpoint holds with its recipe: weights, optimizer state, training state.
+"""Checkpoint contents checked against the recipe: weights, optimizer state, training state.
 
 The model is built on PyTorch's `meta` device, where tensors have a shape and no memory. The checks
 before that bound how much work the building can be, and do not import torch.

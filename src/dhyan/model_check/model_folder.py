@@ -1,4 +1,4 @@
-"""Read a model folder of unknown origin: small files first, each checked before the next is read."""
+"""Model folder of unknown origin: small files first, each checked before the next is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

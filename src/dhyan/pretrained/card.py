@@ -1,4 +1,4 @@
-"""The card of a model, `card.json`: data, licences, scores, limits, and how it was made."""
+"""Model card of a pretrained model, `card.json`: data, licences, scores, limits, origin."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields

@@ -1,4 +1,4 @@
-"""The studio's server, on the loopback address only: the page and its JSON API."""
+"""Studio server, on the loopback address only: the web page and its JSON API."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Word lists of the everyday frames: nouns by class, phrases, verb phrases, gradable adjectives."""
+"""Word lists of the everyday sentence patterns: nouns by class, phrases, verbs, adjectives."""
 
 import re
 from collections.abc import Iterator

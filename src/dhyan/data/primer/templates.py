@@ -1,4 +1,4 @@
-"""Sentence templates with slots: idioms, attachment ambiguities, examples of the notes."""
+"""Sentence templates with slots: idioms, attachment ambiguities, examples of lecture notes."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Self-attention as gravity: the words of a sentence pull a word toward them."""
+"""Self-attention as gravity: attention pulls the vector of a word toward its sentence's words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

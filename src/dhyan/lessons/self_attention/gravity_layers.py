@@ -1,4 +1,4 @@
-"""How far each encoder layer moves an ambiguous word toward the words that disambiguate it."""
+"""Self-attention by layer: how far each moves an ambiguous word toward the disambiguating words."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Why the scores are divided by √dk: variance, saturation, and gradients in a real training."""
+"""Scaled dot product: why scores are divided by √dk: variance, saturation, training gradients."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

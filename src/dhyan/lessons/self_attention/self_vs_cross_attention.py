@@ -1,4 +1,4 @@
-"""Cross-attention and self-attention: Luong's three steps across two sequences and within one."""
+"""Cross-attention and self-attention: scores, softmax, weighted sum, for two sequences or one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

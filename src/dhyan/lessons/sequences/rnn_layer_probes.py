@@ -1,4 +1,4 @@
-"""Linear probes on each layer of a deep LSTM encoder, for facts of words and of sentences."""
+"""Linear probes on each layer of a deep LSTM encoder, for properties of words and of sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

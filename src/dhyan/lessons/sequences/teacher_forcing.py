@@ -1,4 +1,4 @@
-"""Teacher forcing against free running: the decoder's inputs are the reference or its own output."""
+"""Teacher forcing against free running: decoder inputs from the reference or its own output."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

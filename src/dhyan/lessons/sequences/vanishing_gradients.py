@@ -1,4 +1,4 @@
-"""Vanishing gradients: the norm of the last state's gradient by distance, for each recurrent cell."""
+"""Vanishing gradients: the norm of the last state's gradient by distance, by recurrent cell."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Parallel training: one decoder pass over all positions has the loss and gradient of many."""
+"""Parallel training: one decoder pass over all positions equals stepwise loss and gradient."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Which encoder head links a prepositional phrase to its noun, and what ablating each head costs."""
+"""PP attachment by encoder head: which links a phrase to its noun, and what ablating each costs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""PP attachment: one head against several of the same total width."""
+"""PP attachment: accuracy with one attention head and with several of the same total width."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A Transformer on one sentence, part by part, checked against the project's own model."""
+"""Transformer on one sentence, part by part, checked against `dhyan.models.transformer`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A Transformer written out: every intermediate value of a pass, and ablations of its parts."""
+"""Transformer computed step by step: every intermediate value of a pass, ablations of its parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""HTTP routes of the length view: BLEU by source length on held-out generated sentences.
+"""BLEU by source length on held-out generated sentences: HTTP routes of the studio.
 
 A model translates a few sentences at a time, so that other requests are not accepted waiting.
 """
