@@ -1,4 +1,4 @@
-"""Parallel training: one decoder pass over all positions equals stepwise loss and gradient."""
+"""Parallel training: one decoder pass over all positions, with the stepwise loss and gradient."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
