@@ -9,7 +9,7 @@ from dhyan.atomic_folder import atomic_folder
 from dhyan.data.filters import distinct
 from dhyan.data.primer import generate_sentences
 from dhyan.pretrained.card import TrainingText
-from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
+from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 
 SPLITS = ("train", "valid", "test")
 PRIMER_SEED = 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import dhyan
 from dhyan.pretrained import model_names
-from dhyan.pretrained.everyday import KEY_WORDS
+from dhyan.pretrained.everyday_sentences import KEY_WORDS
 
 NUKTA, CHANDRABINDU, ANUSVARA = "\u093c", "\u0901", "\u0902"
 

@@ -17,7 +17,7 @@ from dhyan.atomic_folder import MANIFEST, DamagedFolder, sync, to_json_bytes
 from dhyan.errors import UserError, spell, spell_option, spell_setting
 from dhyan.pretrained import model_folder, suggest_name
 from dhyan.quantization import dequantize
-from dhyan.safe_io.files import read_file
+from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.json_toml import read_json
 from dhyan.safe_io.safetensors_header import read_header
 

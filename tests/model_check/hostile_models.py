@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 
 from dhyan import atomic_folder
 from dhyan.config import Data, DecodingOptions, RNNEncoder
-from dhyan.config.settings import settings_of
+from dhyan.config.declare_settings import settings_of
 from dhyan.model_check import parse_saved_recipe
 from dhyan.model_check.checkpoint_contents import weight_shapes
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES

@@ -25,7 +25,7 @@ from dhyan.pretrained import (
     model_names,
 )
 from dhyan.pretrained.card import Card, parse_card, read_card
-from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
+from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 from experiments.pretrained.corpus import without_everyday
 from experiments.pretrained.key_words import has_key_words
 from tests.pretrained.packed_models import CARD

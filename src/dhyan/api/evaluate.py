@@ -12,9 +12,9 @@ from dhyan.config import DecodingChanges
 from dhyan.config.sections import Delimiter, Header
 from dhyan.decoding.language_check import LanguageCheck
 from dhyan.decoding.translator import Translator
-from dhyan.display import html_table, make_frame
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import DEFAULT_METRICS, Score, check_metrics, score
+from dhyan.notebook_display import html_table, make_frame
 from dhyan.run import load
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""`dhyan.train` and `dhyan.resume`: train to the end, on data of any form, with progress."""
+"""`dhyan.train` and `dhyan.resume`: train a model on pairs of any form, or continue a run."""
 
 import contextlib
 import inspect
@@ -21,12 +21,12 @@ from dhyan.config import Recipe, dump_recipe, load_recipe, suggestion
 from dhyan.config.sections import Delimiter, Header
 from dhyan.config.settings import values_by_key
 from dhyan.decoding.translator import Translator
-from dhyan.display import make_frame
 from dhyan.errors import UserError
 from dhyan.model_check import find_saved_recipe
+from dhyan.notebook_display import make_frame
 from dhyan.run import Run, load
 from dhyan.run import train as start_run
-from dhyan.training.progress import format_scores
+from dhyan.training.progress_display import format_scores
 
 RECIPE = "bahdanau2015-small"
 DATA_FOLDER = "data"  # of a run folder: the pairs that were given in memory

@@ -1,4 +1,4 @@
-"""`dhyan data`: check a corpus, encode it ahead of training, or generate the primer corpus."""
+"""`dhyan data`: check a corpus, encode it before training, or generate an English–Hindi corpus."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ from dhyan.errors import UserError
 if TYPE_CHECKING:
     from dhyan.data.corpus_statistics import CorpusStatistics, LengthStatistics
     from dhyan.data.leakage import LeakageDetector, LeakageReport
-    from dhyan.data.pairs import Occurrences
+    from dhyan.data.read_report import Occurrences
 
 logger = logging.getLogger(__name__)
 
@@ -79,11 +79,11 @@ def check(
 
     Example: dhyan data check train.en train.hi
     """
-    from dhyan.config.settings import parse_section
+    from dhyan.config.declare_settings import parse_section
     from dhyan.data.corpus_files import check_columns, training_files
     from dhyan.data.corpus_statistics import corpus_statistics
-    from dhyan.data.pairs import ReadReport
-    from dhyan.data.read_text import printable
+    from dhyan.data.read_report import ReadReport
+    from dhyan.data.text_lines import printable
 
     settings = {
         "source": str(source),
@@ -130,8 +130,8 @@ def _leakage_detector(data: Data) -> "LeakageDetector":
     """A detector of the sentences of a test set, if one is named."""
     from dhyan.data.corpus_files import test_files
     from dhyan.data.leakage import LeakageDetector
-    from dhyan.data.pairs import ReadReport
-    from dhyan.data.read_text import printable
+    from dhyan.data.read_report import ReadReport
+    from dhyan.data.text_lines import printable
 
     detector = LeakageDetector()
     if data.test_target and not data.test_source:

@@ -1,4 +1,4 @@
-"""`dhyan info`: the model card, without loading the model."""
+"""`dhyan info`: print the model card (recipe, parameters, scores) without building the model."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""`dhyan studio`: the web page that translates and shows the attention and every number."""
+"""`dhyan studio`: local web page that translates, and shows attention and every number."""
 
 from collections.abc import Iterable
 from pathlib import Path

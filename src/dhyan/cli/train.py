@@ -1,4 +1,4 @@
-"""`dhyan train`: train a recipe into a run folder."""
+"""`dhyan train`: train a model by a recipe in a run folder, or resume a run."""
 
 import logging
 import shlex
@@ -33,7 +33,7 @@ from dhyan.cli.recipe import is_model_recipe, override_recipe, resumed_recipe
 from dhyan.config import shipped_recipes
 from dhyan.errors import UserError
 from dhyan.pretrained import find_pretrained
-from dhyan.training.progress import format_scores
+from dhyan.training.progress_display import format_scores
 
 if TYPE_CHECKING:
     from dhyan.run import Run

@@ -47,7 +47,7 @@ from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:
-    from dhyan.data.table_column import TableColumn
+    from dhyan.data.add_table_column import TableColumn
     from dhyan.decoding.language_check import LanguageCheck
     from dhyan.decoding.translator import Translation, Translator
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from dhyan.config.settings import REQUIRED, redeclare, setting
+from dhyan.config.declare_settings import REQUIRED, redeclare, setting
 
 Activation = Literal["relu", "gelu", "swiglu"]
 Cell = Literal["lstm", "gru", "rnn"]

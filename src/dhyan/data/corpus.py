@@ -22,9 +22,10 @@ from dhyan.data.corpus_files import (
 from dhyan.data.encode import WeightedPairs, encode_corpus, train_tokenizers, vocabulary_pairs
 from dhyan.data.filters import distinct
 from dhyan.data.leakage import find_leaks
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
 from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_pairs
+from dhyan.data.read_report import ReadReport
 from dhyan.data.script_check import warn_about_scripts
 from dhyan.data.store import Examples
 from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs

@@ -8,9 +8,10 @@ from pathlib import Path
 from dhyan.config import Data
 from dhyan.config.sections import Delimiter, Header
 from dhyan.data.filters import LengthFilter
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
+from dhyan.data.read_report import ReadReport
+from dhyan.data.text_lines import TABLE_SUFFIXES, format_suffix
 from dhyan.errors import UserError
 
 logger = logging.getLogger(__name__)

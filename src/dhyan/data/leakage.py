@@ -11,8 +11,9 @@ from unicodedata import is_normalized
 from dhyan.config import Data
 from dhyan.data.corpus_files import read_files, test_files
 from dhyan.data.filters import invisible_classes, split_words
-from dhyan.data.pairs import Occurrences, Pair
-from dhyan.data.read_text import printable
+from dhyan.data.pairs import Pair
+from dhyan.data.read_report import Occurrences
+from dhyan.data.text_lines import printable
 from dhyan.errors import UserError, spell_option
 from dhyan.text.normalize import normalize
 

@@ -12,8 +12,8 @@ from dhyan.config import Data, Recipe, Text
 from dhyan.data.encode import make_bpe_dropout
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
-from dhyan.data.read_text import file_error, suggest_path
 from dhyan.data.store import FILES, Examples, open_store
+from dhyan.data.text_lines import file_error, suggest_path
 from dhyan.errors import UserError, spell_option
 from dhyan.text.tokenizer import Tokenizer
 

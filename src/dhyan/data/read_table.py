@@ -10,8 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.config.sections import Delimiter, Header
-from dhyan.data.pairs import Occurrences, ReadReport
-from dhyan.data.read_text import (
+from dhyan.data.detect_table_format import (
+    DELIMITERS,
+    TableFormat,
+    detect_format,
+    header_columns,
+    is_header,
+)
+from dhyan.data.read_report import Occurrences, ReadReport
+from dhyan.data.text_lines import (
     MAX_LINE_BYTES,
     NotTextError,
     decode_line,
@@ -19,13 +26,6 @@ from dhyan.data.read_text import (
     format_suffix,
     printable,
     read_raw_lines,
-)
-from dhyan.data.table_format import (
-    DELIMITERS,
-    TableFormat,
-    detect_format,
-    header_columns,
-    is_header,
 )
 from dhyan.errors import UserError, spell_option
 

@@ -1,4 +1,4 @@
-"""Attention maps of a translation, read off a second pass over the finished output."""
+"""`explain`: attention maps of a translation, from a second pass over the finished output."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

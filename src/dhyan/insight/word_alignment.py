@@ -19,8 +19,8 @@ from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask_like, restore
+from dhyan.text.pretokenization import BYTE_TOKENS, WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import BYTE_TOKENS, WORD_MARK
 
 Pairs = list[tuple[int, int]]
 DecoderStep = Literal["emits", "reads"]

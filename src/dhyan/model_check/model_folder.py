@@ -1,4 +1,4 @@
-"""Read a model folder of unknown origin: small files first, each checked before the next is read."""
+"""Model folder of unknown origin: small files first, each checked before the next is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from dhyan.model_check.checkpoint_contents import (
 from dhyan.pretrained import model_folder
 from dhyan.pretrained.card import CARD, MAX_CARD_BYTES
 from dhyan.quantization import Shape, is_finite
-from dhyan.safe_io.files import is_sparse, open_file, read_file
+from dhyan.safe_io.bounded_files import is_sparse, open_file, read_file
 from dhyan.safe_io.json_toml import read_json, read_toml, safe_repr
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES, Header, InvalidHeader, read_header
 from dhyan.text.safe_tokenizer import MAX_BYTES, count_pieces, decode_file

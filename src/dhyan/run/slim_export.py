@@ -1,4 +1,4 @@
-"""Slim export: a model without its training state, its weights in fewer bits, with a card."""
+"""Slim export: a model folder without training state, with quantized weights and a model card."""
 
 from collections.abc import Mapping
 from dataclasses import replace

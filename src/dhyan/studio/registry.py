@@ -1,4 +1,4 @@
-"""Model registry: the studio's models by name, loaded at the first request, one request at a time."""
+"""Model registry: the studio's models by name, loaded on first use, one request at a time."""
 
 import threading
 from collections import OrderedDict

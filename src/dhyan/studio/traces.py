@@ -1,4 +1,4 @@
-"""Translations and their traces for the page, within its limits; traces are cached."""
+"""Traces of translations for the studio's page: sentences up to a maximum length, cached."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dhyan.errors import UserError
-from dhyan.text.compression import OPENERS
+from dhyan.text.compressed_files import OPENERS
 
 LANGUAGES = set(
     "af ar as az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id "

@@ -1,4 +1,4 @@
-"""The error body of both servers: `{"error": {"code", "message"}}`, short, repeating no input.
+"""HTTP errors of both servers: exception, handlers, JSON body `{"error": {"code", "message"}}`.
 
 On the paths of another program's API, whose clients read `error` as text, it is `{"error": message}`.
 """

@@ -1,4 +1,4 @@
-"""Linear layer, ReLU and dropout: the first half of a feed-forward network."""
+"""Triton: linear layer, ReLU and dropout, the first half of a feed-forward network."""
 
 from typing import Any, no_type_check
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.batch import Batch
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import (
     LessonResult,

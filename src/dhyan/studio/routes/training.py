@@ -1,4 +1,4 @@
-"""Routes of the training view: curves and checkpoint probes of runs, and toy tasks to train."""
+"""HTTP routes of the studio's training view: curves and checkpoint probes of runs, toy tasks."""
 
 import asyncio
 import atexit

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from dhyan.errors import UserError
-from dhyan.text.compression import OPENERS, decompression_errors
+from dhyan.text.compressed_files import OPENERS, decompression_errors
 from dhyan.text.languages import language_of
 from dhyan.text.legacy_encodings import guess_encodings, utf16_byte_order
 

@@ -1,4 +1,4 @@
-"""Plain-text rendering of lesson pages for the terminal.
+"""Lesson pages as plain text for the terminal: paragraphs, tables, and charts as numbers.
 
 Terminals disagree on how wide Hindi is, so nothing stands to the right of a word but words.
 """
@@ -8,7 +8,7 @@ from math import isfinite
 from statistics import fmean
 from textwrap import wrap
 
-from dhyan.insight.blocks import (
+from dhyan.insight.lesson_blocks import (
     BarChart,
     Block,
     LineChart,

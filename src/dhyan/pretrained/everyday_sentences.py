@@ -1,4 +1,4 @@
-"""Everyday sentences to try a pretrained model on; they are left out of all training text."""
+"""Everyday sentences to test pretrained models, with Hindi key words; never in training text."""
 
 # The words that a Hindi translation must contain; a slash separates words of which one is enough.
 KEY_WORDS = {

@@ -1,4 +1,4 @@
-"""Results as pandas frames, and as HTML for notebooks."""
+"""Notebook display: results as HTML for notebooks, and as pandas frames."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

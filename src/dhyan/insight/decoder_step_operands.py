@@ -1,4 +1,4 @@
-"""All operands of each attention step of a recurrent decoder, for display and recomputation."""
+"""Operands of each attention step of a recurrent decoder: query, keys, scores, weights, context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

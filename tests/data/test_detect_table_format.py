@@ -6,9 +6,9 @@ import pytest
 
 from dhyan.config import load_recipe
 from dhyan.data.corpus import load_corpus
-from dhyan.data.pairs import ReadReport
+from dhyan.data.detect_table_format import header_columns
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.table_format import header_columns
+from dhyan.data.read_report import ReadReport
 from dhyan.errors import UserError
 from tests.tiny_models import tiny_settings
 

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from dhyan.config import MixedCorpus, Recipe
-from dhyan.config.settings import (
+from dhyan.config.declare_settings import (
     REQUIRED,
     json_schema,
     paths_in,

@@ -1,4 +1,4 @@
-"""Format of a table: the delimiter of its columns, and whether its first row is a header."""
+"""Table format detection: the delimiter of the columns, and whether the first row is a header."""
 
 import csv
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from dhyan.config.sections import Delimiter
-from dhyan.data.read_text import MAX_LINE_BYTES, file_error, format_suffix, read_raw_lines
+from dhyan.data.text_lines import MAX_LINE_BYTES, file_error, format_suffix, read_raw_lines
 from dhyan.errors import spell_option
 from dhyan.text.languages import language_code, language_named
 

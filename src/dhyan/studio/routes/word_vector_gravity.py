@@ -1,4 +1,4 @@
-"""Route of the gravity view: word vectors before and after attention, projected to a plane."""
+"""Word vectors before and after attention, projected to a plane: HTTP route of the studio."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal

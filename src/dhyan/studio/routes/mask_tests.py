@@ -1,4 +1,4 @@
-"""Routes of the mask view: the leak test of the causal mask, and the padding mask."""
+"""Mask tests: HTTP routes of the studio for leaks of the causal mask, and the padding mask."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

@@ -9,7 +9,7 @@ import torch
 
 from dhyan.lessons.self_attention.gravity import gravity
 from dhyan.run import load
-from dhyan.studio.routes.gravity import project_words
+from dhyan.studio.routes.word_vector_gravity import project_words
 from dhyan.studio.server import STATIC
 
 TEXT = "Anil sends the money to Ravi."

@@ -1,4 +1,4 @@
-"""How settings are declared: `setting()` with bounds and help, checks, TOML in and out.
+"""Declaration of settings: `setting()` with default, bounds and help; checks, TOML in and out.
 
 A setting is a field of a frozen dataclass made by `setting(...)`: default, help, bounds, unit, and the
 setting it depends on. The recipe reader, `--set`, the options of the command line, the server's

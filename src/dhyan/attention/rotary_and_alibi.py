@@ -1,4 +1,4 @@
-"""Scores with relative positions: rotary (Su et al., 2021) and ALiBi (Press et al., 2022)."""
+"""Attention scores by relative position: rotary (Su et al., 2021), ALiBi (Press et al., 2022)."""
 
 from dataclasses import replace
 

@@ -9,9 +9,9 @@ import pytest
 from dhyan.compare.test_sets import Sizes, primer_tests
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.studio import test_sentences
+from dhyan.studio import test_sentence_limits
 from dhyan.studio.registry import ModelRegistry
-from dhyan.studio.routes import length
+from dhyan.studio.routes import bleu_by_length
 from tests.studio.small_models import ALL
 
 PER_BUCKET = 3
@@ -30,13 +30,13 @@ def post(client, **fields):
 
 @pytest.fixture(scope="module")
 def cache():
-    return length.LengthCache()
+    return bleu_by_length.LengthCache()
 
 
 @pytest.fixture(scope="module")
 def stream(models, cache):
-    request = length.LengthRequest(model="transformer", per_bucket=PER_BUCKET)
-    return list(length._evaluate(ModelRegistry(models), cache, request))
+    request = bleu_by_length.LengthRequest(model="transformer", per_bucket=PER_BUCKET)
+    return list(bleu_by_length._evaluate(ModelRegistry(models), cache, request))
 
 
 def test_progress_counts_up_to_all_sentences(stream):
@@ -63,7 +63,7 @@ def test_no_test_sentence_is_a_training_sentence(models, stream):
         for bucket in stream[-1][1]["buckets"]
         for sentence in bucket["worst"] + bucket["best"]
     }
-    recipe = test_sentences.recipe_of(ModelRegistry(models).get("transformer"))
+    recipe = test_sentence_limits.recipe_of(ModelRegistry(models).get("transformer"))
     assert sources
     assert not sources & set(Path(recipe.data.source).read_text().splitlines())
 
@@ -89,10 +89,10 @@ def test_examples_are_the_translations_of_the_translate_view(client, stream):
 
 def test_perfect_translations_score_100_and_empty_ones_0(stream):
     sentences = primer_tests(longest=12, sizes=Sizes(4, 0, 0), splits=()).sets[0].examples
-    perfect = length._scores(
+    perfect = bleu_by_length._scores(
         sentences, [sentence.target for sentence in sentences], "hi", trained_words=8
     )
-    empty = length._scores(sentences, ["" for _ in sentences], "hi", trained_words=8)
+    empty = bleu_by_length._scores(sentences, ["" for _ in sentences], "hi", trained_words=8)
     assert perfect["all"]["value"] == pytest.approx(100)
     assert perfect["all"]["sentences"] == sum(
         perfect[which]["sentences"] for which in ("within", "beyond")
@@ -108,7 +108,7 @@ def test_a_bucket_scores_its_own_sentences():
     translations = [
         sentence.target if row % 2 else "हाथी घर जाता है।" for row, sentence in enumerate(sentences)
     ]
-    first = length._scores(sentences, translations, "hi", trained_words=0)["buckets"][0]
+    first = bleu_by_length._scores(sentences, translations, "hi", trained_words=0)["buckets"][0]
     rows = [
         row
         for row, sentence in enumerate(sentences)
@@ -126,7 +126,7 @@ def test_a_bucket_scores_its_own_sentences():
 
 
 def test_other_requests_run_between_two_chunks(models):
-    registry, cache = ModelRegistry(models), length.LengthCache()
+    registry, cache = ModelRegistry(models), bleu_by_length.LengthCache()
     model = registry.get("bahdanau")
     working = cache.translate(
         model, 1, ["The man runs."] + [f"The man sees {n} dogs." for n in "ab"]
@@ -139,8 +139,8 @@ def test_other_requests_run_between_two_chunks(models):
 
 
 def test_translation_stops_when_the_client_disconnects(models, monkeypatch):
-    monkeypatch.setattr(length, "HYPOTHESES_PER_CALL", 1)
-    registry, cache = ModelRegistry(models), length.LengthCache()
+    monkeypatch.setattr(bleu_by_length, "HYPOTHESES_PER_CALL", 1)
+    registry, cache = ModelRegistry(models), bleu_by_length.LengthCache()
     model = registry.get("luong")
     working = cache.translate(model, 1, ["The man runs.", "The boy eats.", "The girl sings."])
     assert [next(working), next(working)] == [0, 1]
@@ -150,8 +150,8 @@ def test_translation_stops_when_the_client_disconnects(models, monkeypatch):
 
 
 def test_a_result_is_cached(models, cache, stream):
-    request = length.LengthRequest(model="transformer", per_bucket=PER_BUCKET)
-    again = list(length._evaluate(ModelRegistry(models), cache, request))
+    request = bleu_by_length.LengthRequest(model="transformer", per_bucket=PER_BUCKET)
+    again = list(bleu_by_length._evaluate(ModelRegistry(models), cache, request))
     assert again == [stream[-1]]
 
 
@@ -163,19 +163,21 @@ def test_unknown_models_and_invalid_counts_are_refused(client):
 
 
 def test_a_model_of_a_synthetic_task_is_refused(models):
-    recipe = test_sentences.recipe_of(ModelRegistry(models).get("luong"))
+    recipe = test_sentence_limits.recipe_of(ModelRegistry(models).get("luong"))
     toy = replace(recipe, data=replace(recipe.data, task="reverse"))
     with pytest.raises(UserError, match="reverse"):
-        length._direction("toy", toy)
+        bleu_by_length._direction("toy", toy)
 
 
 def test_the_trained_length_comes_from_the_recipe_or_the_training_text(models, tmp_path):
-    recipe = test_sentences.recipe_of(ModelRegistry(models).get("luong"))
+    recipe = test_sentence_limits.recipe_of(ModelRegistry(models).get("luong"))
     (tmp_path / "text").write_text("We sing.\nThe dog saw the cat.\n")
     (tmp_path / "packed").write_bytes(b"\x1f\x8b\xff")
 
     def of(**data):
-        return test_sentences.trained_length(replace(recipe, data=replace(recipe.data, **data)))
+        return test_sentence_limits.trained_length(
+            replace(recipe, data=replace(recipe.data, **data))
+        )
 
     assert of() == ALL["data.max_words"]
     assert of(max_words=0, source=str(tmp_path / "text")) == 5
@@ -187,28 +189,34 @@ def test_the_trained_length_comes_from_the_recipe_or_the_training_text(models, t
 
 def test_the_core_share_is_what_vocabularies_and_recipes_allow(models, monkeypatch):
     registry = ModelRegistry(models[:1])
-    assert test_sentences.core_share_for(registry) == min(
-        test_sentences.CORE_SHARES
+    assert test_sentence_limits.core_share_for(registry) == min(
+        test_sentence_limits.CORE_SHARES
     )  # a small vocabulary
-    recipe = test_sentences.recipe_of(registry.get("bottleneck"))
+    recipe = test_sentence_limits.recipe_of(registry.get("bottleneck"))
     primer = replace(recipe, data=replace(recipe.data, task="primer", core_share=0.4))
-    monkeypatch.setattr(test_sentences, "recipe_of", lambda model: primer)
-    assert test_sentences.core_share_for(registry) == 0.4
+    monkeypatch.setattr(test_sentence_limits, "recipe_of", lambda model: primer)
+    assert test_sentence_limits.core_share_for(registry) == 0.4
 
 
 def test_a_training_sentence_is_not_tested(models, monkeypatch):
-    sentences = length.LengthCache().sentences((2, 5), PER_BUCKET, core=0.15, backwards=False)
-    monkeypatch.setattr(length, "training_sentences", lambda registry: {sentences[0].source})
-    monkeypatch.setattr(length, "_buckets", lambda: iter([(2, 5)]))
-    request = length.LengthRequest(model="luong", per_bucket=PER_BUCKET)
-    *_, (_, result) = length._evaluate(ModelRegistry(models), length.LengthCache(), request)
+    sentences = bleu_by_length.LengthCache().sentences(
+        (2, 5), PER_BUCKET, core=0.15, backwards=False
+    )
+    monkeypatch.setattr(
+        bleu_by_length, "training_sentences", lambda registry: {sentences[0].source}
+    )
+    monkeypatch.setattr(bleu_by_length, "_buckets", lambda: iter([(2, 5)]))
+    request = bleu_by_length.LengthRequest(model="luong", per_bucket=PER_BUCKET)
+    *_, (_, result) = bleu_by_length._evaluate(
+        ModelRegistry(models), bleu_by_length.LengthCache(), request
+    )
     assert result["all"]["sentences"] == len(sentences) - 1
-    assert test_sentences.training_sentences(ModelRegistry(models))
+    assert test_sentence_limits.training_sentences(ModelRegistry(models))
 
 
 def test_the_maximum_length_follows_from_the_sentence(models):
     model = ModelRegistry(models).get("luong")
     with model.translator() as translator:
-        short, long = (length._max_length(translator, "a " * size) for size in (9, 100))
+        short, long = (bleu_by_length._max_length(translator, "a " * size) for size in (9, 100))
     assert short == 2 * 10 + 10
-    assert long == length.MAX_TOKENS
+    assert long == bleu_by_length.MAX_TOKENS

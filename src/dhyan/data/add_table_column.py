@@ -1,4 +1,4 @@
-"""Read one text column of a table, and write the table back with a column added."""
+"""Add a column to a table: read one text column, write the table back with a new one."""
 
 import csv
 import json
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from dhyan.config.sections import Delimiter, Header
-from dhyan.data.pairs import ReadReport
+from dhyan.data.detect_table_format import TableFormat, detect_format, is_header
+from dhyan.data.read_report import ReadReport
 from dhyan.data.read_table import parse_object, read_table_lines, table_records, text_value
-from dhyan.data.read_text import TABLE_SUFFIXES, file_error, format_suffix, printable
-from dhyan.data.table_format import TableFormat, detect_format, is_header
+from dhyan.data.text_lines import TABLE_SUFFIXES, file_error, format_suffix, printable
 from dhyan.errors import UserError, spell_option
 
 FORMATS = (".csv", ".tsv", ".jsonl")

@@ -1,4 +1,4 @@
-"""Requests: sentences prepared for search, with their constraints and maximum lengths."""
+"""Requests prepared for search: a sentence as token ids, its constraints and maximum length."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from dhyan.errors import UnsupportedOption, UserError
 from dhyan.special_tokens import EOS, UNK
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask, mask_like, placeholder, restore
+from dhyan.text.pretokenization import WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import WORD_MARK
 
 
 class TooLong(UserError):

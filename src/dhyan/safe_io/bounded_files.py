@@ -1,4 +1,4 @@
-"""Read files of unknown origin: regular files of bounded size only."""
+"""Bounded file reading for files of unknown origin: regular files up to a maximum size only."""
 
 import os
 import re

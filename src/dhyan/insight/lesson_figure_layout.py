@@ -1,4 +1,4 @@
-"""Page layout of lesson figures: canvas, fonts, colours, block sizes and legends."""
+"""Layout of lesson figures: canvas, fonts, colours, block sizes and legends."""
 
 import io
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""HTTP routes of the length view: BLEU by source length on held-out generated sentences.
+"""BLEU by source length on held-out generated sentences: HTTP routes of the studio.
 
 A model translates a few sentences at a time, so that other requests are not accepted waiting.
 """
@@ -17,7 +17,7 @@ from pydantic import Field
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry, RegisteredModel
 from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, MAX_TOKENS, Name, StrictModel
-from dhyan.studio.test_sentences import (
+from dhyan.studio.test_sentence_limits import (
     core_share_for,
     recipe_of,
     trained_length,

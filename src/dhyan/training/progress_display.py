@@ -1,4 +1,4 @@
-"""Progress of a training run: the estimated time left, a progress bar, a line for each event."""
+"""Progress display of a training run: time left, progress bar, a line for each event."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

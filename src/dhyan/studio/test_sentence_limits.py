@@ -1,4 +1,4 @@
-"""Limits of the test sentences for BLEU by length: known words, trained lengths, none trained on."""
+"""Limits on test sentences: the models' vocabulary, trained lengths, no training sentences."""
 
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Pre-tokenization, and vocabulary parts shared by all tokenizers: special tokens, bytes."""
+"""Pre-tokenization, and vocabulary parts of all tokenizers: special and byte-fallback tokens."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dhyan.training.events import Saved, Skipped, Stepped, Validated
-from dhyan.training.progress import TimeLeft
+from dhyan.training.progress_display import TimeLeft
 
 STEPS, REPORT, EVERY = 3000, 10, 500
 
