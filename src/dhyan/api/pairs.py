@@ -11,8 +11,8 @@ from dhyan.config.declare_settings import parse_section
 from dhyan.config.sections import Delimiter, Header
 from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
-from dhyan.display import Frame
 from dhyan.errors import UserError
+from dhyan.notebook_display import Frame
 from dhyan.text.languages import parse_language
 
 PairData = str | Path | Iterable[Any]

@@ -18,8 +18,8 @@ from dhyan.api.progress import show_progress
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import is_run
 from dhyan.config import Recipe, dump_recipe, load_recipe, suggestion
+from dhyan.config.declare_settings import values_by_key
 from dhyan.config.sections import Delimiter, Header
-from dhyan.config.settings import values_by_key
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.model_check import find_saved_recipe

@@ -24,9 +24,9 @@ from dhyan.decoding.render import Translation as Translation
 from dhyan.decoding.rules import Rule, forbid_terms
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
-from dhyan.display import Frame
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.notebook_display import Frame
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph
