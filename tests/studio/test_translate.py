@@ -77,4 +77,3 @@ def test_models_are_listed_without_loading_them(client):
         "sutskever": "none",
     }
     assert {card["target_language"] for card in cards} == {"hi"}
-    assert client.get("/api/models/pending").json() == []

@@ -9,6 +9,8 @@ store   `store`, `prepare`, `prepared_corpus`
 mix     `mixture`
 batch   `permutation`, `batches`
 
+`training_sentences` remembers in a model folder what it was trained on.
+
 `pairs` holds what is read and the report of reading it; `corpus_files` and `corpus` take a recipe
 along this path.
 """
