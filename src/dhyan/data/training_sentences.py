@@ -24,7 +24,7 @@ MAGIC = b"dhyan training sentences 1\n"
 BITS = 28
 MAX_SENTENCES = 1_000_000
 GAP_BYTES = 4  # of a difference, before compression
-MAX_BYTES = len(MAGIC) + GAP_BYTES * MAX_SENTENCES + 4096  # zlib adds a little to random bytes
+MAX_FILE_BYTES = len(MAGIC) + GAP_BYTES * MAX_SENTENCES + 4096  # zlib adds a little to random bytes
 
 
 @dataclass(frozen=True, eq=False)

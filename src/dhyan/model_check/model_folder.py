@@ -10,9 +10,7 @@ from dhyan.atomic_folder import MANIFEST, DamagedFolder
 from dhyan.checkpoint import REMEDY, START_RECIPE, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
 from dhyan.data.training_sentences import (
-    MAX_BYTES as MAX_SENTENCES_BYTES,
-)
-from dhyan.data.training_sentences import (
+    MAX_FILE_BYTES,
     TRAINING_SENTENCES,
     TrainingSentences,
 )
@@ -153,7 +151,7 @@ def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
             )
     optimizer_bytes = MAX_TENSORS_PER_WEIGHT * listed[WEIGHTS]["bytes"] + MAX_HEADER_BYTES + 8
     limits = {**SMALL_FILES, TRAIN_STATE: LONGEST_RECIPE, OPTIMIZER_STATE: optimizer_bytes}
-    limits |= {CARD: MAX_CARD_BYTES, TRAINING_SENTENCES: MAX_SENTENCES_BYTES}
+    limits |= {CARD: MAX_CARD_BYTES, TRAINING_SENTENCES: MAX_FILE_BYTES}
     for name in listed.keys() & limits.keys():
         if listed[name]["bytes"] > limits[name]:
             raise UserError(

@@ -78,7 +78,7 @@ function sentenceForm() {
   return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, box, el("span", { id: "sentence-mark" }, markElement("")), el("button", { class: "primary", type: "submit" }, message("translate")));
+  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, markElement(""))), el("button", { class: "primary", type: "submit" }, message("translate")));
 }
 
 function send() {

@@ -79,7 +79,7 @@ async function show({ reopen = false } = {}) {
   currentView = { ...EMPTY, ...view, name: state.view };
   setChildren(main, view.node);
   lesson(module.lesson);
-  if (isStatusEmpty() && !state.text) showStatus(message("ready"));
+  if (isStatusEmpty() && !state.text) showStatus(message(state.model ? "ready" : "no_model"));
 }
 
 function renderNavigation() {

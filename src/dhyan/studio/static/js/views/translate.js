@@ -325,7 +325,7 @@ function firstSteps() {
     el("p", { class: "muted" }, message("translate_first_try")),
     el("ul", { class: "start-examples" }, ...startExamples().map(({ text, phenomenon }) => el("li", {},
       el("button", { type: "button", on: { click: () => chooseExample(text) } }, el("span", { lang: "en" }, text),
-        phenomenon && el("span", { class: "muted" }, message(`translate_try_${phenomenon}`)), markElement(text))))));
+        el("span", {}, phenomenon && el("span", { class: "muted" }, message(`translate_try_${phenomenon}`)), markElement(text)))))));
   fillMarks(start);
   return start;
 }
