@@ -77,13 +77,14 @@ def test_no_shipped_model_was_trained_on_an_everyday_sentence(monkeypatch):
         assert not [sentence for sentence in EVERYDAY_SENTENCES if sentence in seen]
 
 
-def test_the_training_text_has_the_sentences_that_are_marked(monkeypatch):
-    """The English to Hindi models were trained on this sentence of the primer."""
+def test_sentences_of_the_training_text_are_seen(monkeypatch):
+    """Of the primer's first sentences few may be missing: those near a test sentence."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    [sentence] = primer_pairs(Primer(pairs=1))
+    sentences = [english for english, _ in without_everyday(primer_pairs(Primer(pairs=200)))]
     for name in model_names():
         if name.startswith("en-hi"):
-            assert sentence[0] in read_training_sentences(name)
+            seen = read_training_sentences(name)
+            assert sum(sentence in seen for sentence in sentences) >= 0.95 * len(sentences)
 
 
 def test_a_name_is_a_model_and_a_path_is_a_folder(models, tmp_path, monkeypatch):

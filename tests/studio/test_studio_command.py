@@ -80,7 +80,7 @@ def test_without_a_model_the_terminal_says_what_to_do(tmp_path):
 
 def test_the_studio_opens_with_the_models_of_the_package(tmp_path, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert NAMES == tuple(model_names())
+    assert tuple(model_names()) == NAMES
     with running(cwd=tmp_path) as (process, address):
         cards = json.loads(get(address, "api/models"))
         assert [card["name"] for card in cards] == list(NAMES)
