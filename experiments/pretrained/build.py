@@ -11,10 +11,12 @@ from pathlib import Path
 import torch
 
 import dhyan
-from dhyan.atomic_folder import MANIFEST
-from dhyan.checkpoint import steps_in
+from dhyan.atomic_folder import CHECKSUM, MANIFEST, VERSION, checksum, write_manifest
+from dhyan.checkpoint import read_manifest, steps_in
 from dhyan.compare.train import training_seconds
-from dhyan.config import Recipe, RNNDecoder, TransformerDecoder, load_recipe
+from dhyan.config import Recipe, RNNDecoder, TransformerDecoder, load_recipe, parse_setting
+from dhyan.data.corpus import read_corpus
+from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.evaluation.metrics import Score
 from dhyan.pretrained import NAMES
 from dhyan.pretrained.card import Card, TestScore
@@ -96,6 +98,7 @@ def pack(
     models.mkdir(parents=True, exist_ok=True)
     for name in names:
         folder = pack_model(name, out, models, precision=precision, primer=primer, commit=commit)
+        add_training_sentences(name, folder, out, primer)
         if tar:
             with tarfile.open(models / f"{name}.tar", "w") as file:
                 file.add(folder, arcname=name)
@@ -139,6 +142,31 @@ def pack_model(
         if (models / name / MANIFEST).exists():
             shutil.rmtree(models / name)
         return write_slim(model, models / name, precision=precision, card=card.to_json())
+
+
+def add_training_sentences(name: str, folder: Path, out: Path, primer: Primer) -> None:
+    """Add the hashes of the training sentences to a packed model whose run did not write them.
+
+    The text must have the fingerprint in the model's manifest: the pairs that it was trained on.
+    """
+    manifest = read_manifest(folder)
+    if TRAINING_SENTENCES in manifest["files"]:
+        return
+    pair = language_pair(name)
+    settings = data_settings(pair, out / "corpus" / pair, primer)
+    typed = dict(parse_setting(f"{key}={value}") for key, value in settings.items())
+    corpus = read_corpus(load_recipe(str(recipe_file(name)), typed))
+    if corpus.fingerprint != manifest["data_fingerprint"]:
+        sys.exit(f"{name}: was trained on another text than that of {out / 'corpus' / pair}")
+    sentences = corpus.training_sentences()
+    if sentences is None:
+        sys.exit(f"{name}: its training text has too many pairs")
+    data = sentences.to_bytes()
+    (folder / TRAINING_SENTENCES).write_bytes(data)
+    facts = {key: manifest[key] for key in manifest if key not in (VERSION, "files", CHECKSUM)}
+    files = {**manifest["files"], TRAINING_SENTENCES: checksum(data)}
+    write_manifest(folder, facts, files)
+    print(f"{name}: {len(sentences):,} training sentences, {len(data):,} bytes", flush=True)
 
 
 def test_scores(scores: Mapping[str, Score]) -> dict[str, TestScore]:

@@ -66,6 +66,7 @@ def test_a_checkpoint_is_self_contained(finished):
         "target.json",
         "training.safetensors",
         "training.json",
+        "training-sentences.bin",
     }
 
 

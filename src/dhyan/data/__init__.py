@@ -9,6 +9,7 @@ store   `store`, `prepare`, `prepared_corpus`
 mix     `mixture`
 batch   `permutation`, `batches`
 
+`training_sentences` remembers in a model folder what it was trained on.
 `pairs` holds what is read, `read_report` the report of reading it; `add_table_column` serves
 `dhyan translate`; `corpus_files` and `corpus` take a recipe along this path.
 """

@@ -29,6 +29,7 @@ from dhyan.data.read_report import ReadReport
 from dhyan.data.script_check import warn_about_scripts
 from dhyan.data.store import Examples
 from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
+from dhyan.data.training_sentences import MAX_SENTENCES, TrainingSentences
 from dhyan.errors import UserError, spell
 from dhyan.text.languages import language_of, parse_language
 from dhyan.text.tokenizer import Tokenizer
@@ -76,6 +77,10 @@ class Corpus(Protocol):
         """The training pairs as token ids; the over-long are left out and logged."""
         ...
 
+    def training_sentences(self) -> TrainingSentences | None:
+        """The source sentences that are trained on; None if they are not known, or too many."""
+        ...
+
 
 @dataclass(frozen=True)
 class TextCorpus:
@@ -108,6 +113,12 @@ class TextCorpus:
     def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
         """The training pairs as token ids; the over-long are left out and logged."""
         return encode_corpus(self.parts, source, target, text=self.text, max_tokens=max_tokens)
+
+    def training_sentences(self) -> TrainingSentences | None:
+        """The source sentences of at most a million pairs; the over-long count as well."""
+        pairs = chain.from_iterable(part.pairs for part in self.parts)
+        sources = [pair.source for pair in islice(pairs, MAX_SENTENCES + 1)]
+        return TrainingSentences.of(sources) if len(sources) <= MAX_SENTENCES else None
 
 
 def load_corpus(recipe: Recipe) -> Corpus:

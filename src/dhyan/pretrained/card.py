@@ -113,4 +113,7 @@ def parse_card(table: Mapping[str, Any]) -> Card:
         raise ValueError(f"unknown key {min(unknown)!r}")
     data = tuple(TrainingText(**text) for text in table["data"])
     scores = {key: TestScore(**score) for key, score in table["scores"].items()}
+    for score in scores.values():
+        if not isinstance(score.name, str) or type(score.value) not in (int, float):
+            raise ValueError(f"{score.value!r} is not a score")
     return Card(**{**table, "data": data, "scores": scores, "limits": tuple(table["limits"])})

@@ -23,6 +23,7 @@ from dhyan.checkpoint import (
 from dhyan.config import Recipe, load_recipe, with_absolute_paths
 from dhyan.data.corpus import Corpus, load_corpus, with_languages
 from dhyan.data.permutation import derive_seed
+from dhyan.data.training_sentences import TRAINING_SENTENCES, merge
 from dhyan.errors import UserError, spell_option
 from dhyan.kernels.backend import reference_kernels
 from dhyan.model_check import read_model
@@ -203,7 +204,17 @@ def start_run(
     else:
         tokenizers = corpus.make_tokenizers(recipe)
         initialize = partial(load_word_vectors, recipe=recipe, tokenizers=tokenizers)
-    return build_run(recipe, corpus, tokenizers, out, initialize=initialize, device=device)
+    seen = [corpus.training_sentences(), *([pretrained.training_sentences] if pretrained else [])]
+    sentences = merge(seen)
+    return build_run(
+        recipe,
+        corpus,
+        tokenizers,
+        out,
+        initialize=initialize,
+        device=device,
+        training_sentences=None if sentences is None else sentences.to_bytes(),
+    )
 
 
 def resume_run(
@@ -229,6 +240,7 @@ def resume_run(
         initialize=partial(load_weights, saved=weights_from_bytes(files["model.safetensors"])),
         device=device,
         length_multiple=state["length_multiple"],
+        training_sentences=files.get(TRAINING_SENTENCES),
     )
     restore(trainer, tensors_from_bytes(files["training.safetensors"]), state)
     folder.write_pointers(trainer.state)
@@ -257,6 +269,7 @@ def build_run(
     initialize: Callable[[Seq2Seq], None],
     device: torch.device,
     length_multiple: int | None = None,
+    training_sentences: bytes | None = None,
 ) -> tuple[RunFolder, Trainer]:
     """Build the model, its run folder and its trainer.
 
@@ -280,7 +293,9 @@ def build_run(
         recipe = choose_batch_size(recipe, model, objective, examples, device=device)
     batches = make_batches(recipe, examples, device, length_multiple=length_multiple)
     recipe = with_steps_of_epochs(recipe, batches)
-    folder = RunFolder(out, with_absolute_paths(recipe), translator, corpus.fingerprint)
+    folder = RunFolder(
+        out, with_absolute_paths(recipe), translator, corpus.fingerprint, training_sentences
+    )
     return folder, make_trainer(recipe, corpus, batches, folder)
 
 
