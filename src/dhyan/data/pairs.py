@@ -1,5 +1,6 @@
 """Sentence pairs, and the report of reading them: how many were kept, dropped or faulty, and where."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
@@ -48,6 +49,7 @@ class ReadReport:
     error_count: int = 0
     notes: list[str] = field(default_factory=list)
     unescaped: Occurrences = field(default_factory=Occurrences)  # sentences with HTML entities
+    columns: Sequence[str] = ()  # the names of the two columns that are read, if they have names
     files: dict[Side, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
     _hash: Any = field(default_factory=sha256, repr=False)
 

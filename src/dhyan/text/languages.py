@@ -109,7 +109,7 @@ def parse_language(text: str) -> str:
     """The language of a code (`hi`, `EN`, `zh-CN`, `hin`), or a UserError."""
     code = text.lower().partition("-")[0]
     code = LONG_CODES.get(code, code)
-    if code and code not in LANGUAGES:
+    if code and code not in LANGUAGE_NAMES:
         raise UserError(
             f"language {text!r} is not known here: give a code such as 'hi', 'en' or 'de'"
         )
