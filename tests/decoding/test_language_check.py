@@ -53,6 +53,14 @@ def test_the_other_direction_is_noticed_by_its_words(tokenizers, pairs):
     assert "source and target seem to be swapped" in line
 
 
+def test_unknown_languages_are_called_unknown(tokenizers, pairs):
+    line = warning([pair.target for pair in pairs[:50]], *tokenizers)
+    assert "the languages of the model are unknown" in line
+    assert "data.source_language and data.target_language" in line
+    line = warning([pair.target for pair in pairs[:50]], *tokenizers, "", "hi")
+    assert "the model translates from an unknown language into 'hi'" in line
+
+
 def test_another_language_of_the_same_script_is_noticed_by_its_words(tokenizers):
     line = warning(GERMAN, *tokenizers, "en", "hi")
     if tokenizers[0].kind == "characters":  # its characters are almost those of English

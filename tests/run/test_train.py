@@ -594,3 +594,26 @@ def test_a_missing_device_is_named(monkeypatch):
             choose_device(name)
     with pytest.raises(UserError, match="'moon' cannot be used here"):
         choose_device("moon")
+
+
+def test_a_run_that_is_being_trained_is_refused_before_any_data_are_read(
+    files, tmp_path, monkeypatch
+):
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 1})
+    with train(recipe, tmp_path / "run", threads=1).lock:
+        monkeypatch.setattr("dhyan.run.train.load_corpus", None)
+        with pytest.raises(UserError, match=f"process {os.getpid()} is training .*wait=True"):
+            train(recipe, tmp_path / "run", resume=True)
+
+
+def test_a_run_of_unknown_languages_resumes_with_those_of_its_columns(files, tmp_path, monkeypatch):
+    lines = (path.read_text().splitlines() for path in files)
+    rows = ["English\tVietnamese", *map("\t".join, zip(*lines, strict=True))]
+    (tmp_path / "a.tsv").write_text("\n".join(rows))
+    recipe = tiny_recipe("rnn", tmp_path / "a.tsv", "", **{"training.steps": 2})
+    with monkeypatch.context() as without:
+        without.setattr("dhyan.run.train.with_languages", lambda recipe: recipe)
+        list(train(replace(recipe, training=replace(recipe.training, steps=1)), tmp_path / "run"))
+    list(train(recipe, tmp_path / "run", resume=True))
+    saved = load_recipe(tmp_path / "run" / "step-2" / "recipe.toml").data
+    assert (saved.source_language, saved.target_language) == ("en", "vi")

@@ -80,7 +80,7 @@ def check(
     Example: dhyan data check train.en train.hi
     """
     from dhyan.config.declare_settings import parse_section
-    from dhyan.data.corpus_files import check_columns, training_files
+    from dhyan.data.corpus_files import check_columns, named_languages, training_files
     from dhyan.data.corpus_statistics import corpus_statistics
     from dhyan.data.read_report import ReadReport
     from dhyan.data.text_lines import printable
@@ -102,7 +102,7 @@ def check(
     pairs = training_files(data).read(report)
     if test_source:
         pairs = detector.scan_while_reading(pairs, printable(source))
-    statistics = corpus_statistics(pairs, report, languages=_languages(data))
+    statistics = corpus_statistics(pairs, report, languages=named_languages(data))
     if not statistics.pairs:
         raise UserError(report.errors[0])
     leakage = detector.report()
@@ -114,16 +114,6 @@ def check(
             typer.echo(line)
     if report.error_count or leakage.significant:
         raise typer.Exit(Exit.USER_ERROR)
-
-
-def _languages(data: Data) -> tuple[str, str]:
-    """The languages of source and target, by the names of the columns or of the files."""
-    from dhyan.text.languages import language_code, language_named, language_of
-
-    if data.columns:
-        source, target = (language_code(name) or language_named(name) for name in data.columns)
-        return source, target
-    return language_of(data.source), language_of(data.target)
 
 
 def _leakage_detector(data: Data) -> "LeakageDetector":

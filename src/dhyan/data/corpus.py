@@ -14,6 +14,7 @@ from dhyan.data.corpus_files import (
     ExcludeSources,
     check_columns,
     mixed_files,
+    named_languages,
     read_files,
     read_first_pairs,
     training_files,
@@ -31,7 +32,7 @@ from dhyan.data.store import Examples
 from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
 from dhyan.data.training_sentences import MAX_SENTENCES, TrainingSentences
 from dhyan.errors import UserError, spell
-from dhyan.text.languages import language_of, parse_language
+from dhyan.text.languages import parse_language
 from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -187,7 +188,7 @@ def _log_dropped(
 
 
 def with_languages(recipe: Recipe) -> Recipe:
-    """The recipe with its languages: those it names, else those of the task or of the file names.
+    """The recipe with its languages: those it names, else of the task, the columns or the files.
 
     A prepared folder has its own languages, and replaces a task as files do.
     """
@@ -197,8 +198,10 @@ def with_languages(recipe: Recipe) -> Recipe:
         default = prepared_languages(Path(data.prepared))
     else:
         default = _task_languages(data)
-    source = parse_language(data.source_language) or default[0] or language_of(data.source)
-    target = parse_language(data.target_language) or default[1] or language_of(data.target)
+        if data.source and not data.task:
+            default = named_languages(data)
+    source = parse_language(data.source_language) or default[0]
+    target = parse_language(data.target_language) or default[1]
     return replace(recipe, data=replace(data, source_language=source, target_language=target))
 
 

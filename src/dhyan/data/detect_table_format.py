@@ -11,7 +11,7 @@ from typing import Literal
 from dhyan.config.sections import Delimiter
 from dhyan.data.text_lines import MAX_LINE_BYTES, file_error, format_suffix, read_raw_lines
 from dhyan.errors import spell_option
-from dhyan.text.languages import language_code, language_named
+from dhyan.text.languages import LANGUAGE_NAMES, language_code, language_named
 
 SAMPLE_LINES = 100  # the first ones, by which the delimiter is detected
 DELIMITERS: dict[Delimiter, str] = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -153,6 +153,26 @@ def _column_meaning(cell: str) -> str:
         return {"src": "source", "tgt": "target", "trg": "target"}.get(word, word)
     spaced = len(parts) > 1 and re.search(r"\s", name)  # "no text" is a phrase, no_text a column
     return language_named(word) or ("" if spaced else language_code(word))
+
+
+def column_languages(names: Sequence[str]) -> tuple[str, str]:
+    """The languages that the names of two columns tell, or nothing: "en" of `translation.en`.
+
+    `id`, `no` and the like are languages only beside another one.
+    """
+    source, target = (_column_language(name) for name in names)
+    if not (source and target):
+        source, target = (
+            "" if name.strip().lower() in _OTHER_COLUMNS else code
+            for name, code in zip(names, (source, target), strict=True)
+        )
+    return source, target
+
+
+def _column_language(name: str) -> str:
+    """The language that a name or its last key tells, or nothing; a role is none."""
+    meanings = map(_column_meaning, (name, name.rpartition(".")[2]))
+    return next((meaning for meaning in meanings if meaning in LANGUAGE_NAMES), "")
 
 
 def is_header(

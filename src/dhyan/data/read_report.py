@@ -1,5 +1,6 @@
 """Report of reading sentence pairs: how many were kept, dropped or faulty, and at which lines."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -38,6 +39,7 @@ class ReadReport:
     error_count: int = 0
     notes: list[str] = field(default_factory=list)
     unescaped: Occurrences = field(default_factory=Occurrences)  # sentences with HTML entities
+    columns: Sequence[str] = ()  # the names of the two columns that are read, if they have names
     files: dict[Side, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
     _hash: Any = field(default_factory=sha256, repr=False)
 

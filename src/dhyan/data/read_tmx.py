@@ -50,6 +50,7 @@ def read_tmx(path: Path, columns: tuple[str, str] | None, report: ReadReport) ->
             for line, segments in units.take():
                 if languages is None:
                     languages = _only_languages(path, line, segments, units.source_language)
+                report.columns = languages.names
                 if not columns and (other := languages.other(segments)):
                     report.add_error(_third_language(path, line, other, languages))
                     continue

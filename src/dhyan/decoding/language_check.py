@@ -67,8 +67,6 @@ class LanguageCheck:
 
     def warning(self) -> str:
         """What is unlike the source language, and what to do; empty if nothing is."""
-        languages = f"from {_name(self.source_language)}"
-        languages += f" into {_name(self.target_language)}"
         script, _ = self._scripts
         if script and _is_most(self.other_script, self.words):
             reason = f"{self.other_script:,} of {self.words:,} words have no {script.name} letter"
@@ -80,7 +78,15 @@ class LanguageCheck:
             return ""
         hint = "source and target seem to be swapped: " if swapped else ""
         remedy = "give a text in the source language, or a model for the language of this text"
-        return f"{reason}, but the model translates {languages}; {hint}{remedy}"
+        return f"{reason}, {self._languages()}; {hint}{remedy}"
+
+    def _languages(self) -> str:
+        """What the model translates, or how its languages are set in training."""
+        if not (self.source_language or self.target_language):
+            keys = "data.source_language and data.target_language"
+            return f"and the languages of the model are unknown (training sets them by {keys})"
+        source, target = _name(self.source_language), _name(self.target_language)
+        return f"but the model translates from {source} into {target}"
 
     def _most_unknown(self) -> bool:
         """Whether more words are unknown than in texts of other domains; few words need more."""
@@ -153,4 +159,4 @@ _SHORT_PIECES = [script for code in SHORT_PIECES.split() if (script := script_of
 
 
 def _name(language: str) -> str:
-    return f"'{language}'" if language else "another language"
+    return f"'{language}'" if language else "an unknown language"

@@ -14,6 +14,7 @@ import torch
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import (
     START_RECIPE,
+    check_unlocked,
     lock_run,
     newest_valid_checkpoint,
     steps_in,
@@ -139,13 +140,15 @@ def train(
         check_data_files(recipe)
     else:
         check_new(out)
+    if not wait:
+        check_unlocked(out, resume=resume)
     recipe = with_languages(recipe)
     check_recipe_builds(recipe)
     check_writable(out)
     pretrained = None if resume else read_initial_files(recipe)
     corpus = load_corpus(recipe)
     with ExitStack() as stack:
-        lock = stack.enter_context(lock_run(out, wait=wait))
+        lock = stack.enter_context(lock_run(out, wait=wait, resume=resume))
         checkpoint = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES))
         if checkpoint:
             read_model(checkpoint[0])  # its hashes are right; this checks what it holds

@@ -11,6 +11,7 @@ import numpy as np
 from dhyan.checkpoint import find_checkpoint
 from dhyan.config import AttentiveDecoder, TransformerDecoder, load_recipe
 from dhyan.pretrained.card import CARD, read_card
+from dhyan.text.languages import UNDETERMINED
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ def model_card(name: str, folder: Path) -> ModelCard:
         score = decoder.attention.score
     else:
         score = "heads" if isinstance(decoder, TransformerDecoder) else "none"
-    languages = recipe.data.source_language or "en", recipe.data.target_language or "hi"
+    codes = recipe.data.source_language, recipe.data.target_language
+    languages = [code or UNDETERMINED for code in codes]
     card = ModelCard(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages)
     if not (checkpoint / CARD).is_file():
         return card

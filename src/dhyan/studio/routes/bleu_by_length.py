@@ -275,7 +275,8 @@ def _buckets() -> Iterator[tuple[int, int]]:
 def _direction(name: str, recipe: "Recipe") -> tuple[str, str]:
     """Source and target language, which must be English and Hindi."""
     data = recipe.data
-    languages = data.source_language or "en", data.target_language or "hi"
+    unknown = "an unknown language"
+    languages = data.source_language or unknown, data.target_language or unknown
     if data.task not in ("", "primer"):
         raise UserError(f"{name} learned the task {data.task!r}, for which there are no sentences")
     if languages not in (FORWARDS, BACKWARDS):
