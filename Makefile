@@ -45,8 +45,8 @@ figures: .venv/ready     ## build the pages and figures of all lessons again (do
 notebooks: .venv/ready   ## write the notebooks, and run them into build/notebooks
 	$(BIN)/python notebooks/build.py
 
-pictures: demo browser  ## take the screenshots of the documents again
-	cp demo/attention.png docs/attention.png
+pictures: .venv/ready browser  ## take the screenshots of the documents again
+	$(BIN)/dhyan show en-hi-luong "The old man opened the door with his key." -o docs/attention.png
 	PICTURES=docs/studio $(BIN)/python -m pytest tests/browser/test_pictures.py
 
 docs: .venv/ready       ## build the site into build/site, every link checked

@@ -11,7 +11,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
+from dhyan.cli import app
 from dhyan.insight.trace import Trace
 from tests.fork_server import forked_python
 from tests.tiny_models import (
@@ -402,7 +404,40 @@ def test_every_command_has_help_with_an_example_without_torch(arguments):
         [*command()[:1], "-c", program], capture_output=True, env=environment()
     )
     assert process.returncode == 0, process.stderr.decode()
-    assert re.search(rb"(Example: .*|First steps: )dhyan ", process.stdout)
+    assert re.search(rb"(Example|First steps): .*dhyan ", process.stdout)
+
+
+def commands_of(group, path="dhyan"):
+    """Every command with its path, groups before their commands."""
+    yield path, group
+    for name, inner in getattr(group, "commands", {}).items():
+        if not inner.hidden:
+            yield from commands_of(inner, f"{path} {name}")
+
+
+def test_the_list_of_commands_cuts_no_sentence_off():
+    for arguments in ((), ("data",)):
+        listed = here(*arguments, "--help").stdout.decode().partition("Commands:")[2]
+        assert "train" in listed or "prepare" in listed
+        assert "..." not in listed
+
+
+def test_every_option_names_its_default():
+    """In brackets, or as what happens else; a flag is off."""
+    options = [
+        (path, own)
+        for path, inner in commands_of(typer.main.get_command(app))
+        for own in inner.params
+        if own.param_type_name == "option" and not own.is_flag and not own.required
+    ]
+    assert len(options) > 100
+    silent = [
+        (path, own.opts)
+        for path, own in options
+        if own.default in (None, "", ()) and not isinstance(own.show_default, str)
+        and "else" not in own.help
+    ]  # fmt: skip
+    assert not silent
 
 
 def test_public_names_resolve_and_stay_the_same():

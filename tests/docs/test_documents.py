@@ -8,8 +8,9 @@ import pytest
 
 from dhyan.cli.messages import Exit
 from dhyan.config import load_recipe, shipped_recipes
+from dhyan.insight.explain import explain
 from dhyan.pretrained import MODELS
-from dhyan.run import train
+from dhyan.run import load, train
 from tests.fork_server import forked_python
 from tests.tiny_models import environment
 
@@ -31,6 +32,24 @@ def test_the_readmes_program_runs(tmp_path):
     [program] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     (tmp_path / "program.py").write_text(program)
     assert "BLEU" in run("program.py", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-translator.md"])
+def test_the_output_of_pretrained_models_is_theirs(page):
+    """Translations are equal; weights may differ by one hundredth on another machine."""
+    text = (ROOT / page).read_text()
+    [sentence] = re.findall(r'echo "(.*)" \| dhyan translate en-hi\b', text)
+    assert f"\n{load('en-hi').translate(sentence).text}\n" in text
+    [model, sentence] = re.findall(r'dhyan show (en-[\w-]+) "(.*)"(?! -o)', text)[-1]
+    attention = explain(load(model), sentence)[-1]
+    rows = re.findall(rf"^((?: *(?:\d+|·)){{{len(attention.source)}}})  (\S+)$", text, re.MULTILINE)
+    assert len(rows) >= 3
+    for (shown, word), target, weights in zip(
+        rows, attention.target, attention.head_weights(), strict=False
+    ):
+        assert word == target
+        hundredths = [0 if weight == "·" else int(weight) for weight in shown.split()]
+        assert hundredths == pytest.approx([100 * weight for weight in weights.tolist()], abs=1)
 
 
 def test_the_readme_names_recipes_and_commands_that_exist():

@@ -66,13 +66,15 @@ def options(
     plugin: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE.py", help="Python file to run first, which registers an attention."
+            metavar="FILE.py",
+            show_default="none",
+            help="Python file to run first, which registers an attention.",
         ),
     ] = None,
 ) -> None:
     """Train sequence-to-sequence models, translate with them, and look at their attention.
 
-    First steps: dhyan demo
+    First steps: echo "My sister works in a hospital." | dhyan translate en-hi
     """
     context.with_resource(command_line_spelling())
     for file in plugin or ():
@@ -112,7 +114,7 @@ def main() -> None:
     try:
         if sys.stdout is None:
             raise UserError("stdout is closed: nowhere to write the result")
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(prog_name="dhyan", standalone_mode=False))
     except UserError as error:
         fail(*error.problems)
     except UsageError as error:

@@ -18,7 +18,8 @@ def average(
     ],
     out: Annotated[Path, typer.Option(help="Output folder of the averaged model.")],
     last: Annotated[
-        int, typer.Option(min=0, help="Newest checkpoints of one run; 0 for the models named.")
+        int,
+        typer.Option(min=0, help="Number of newest checkpoints of one run; 0: the models named."),
     ] = 0,
 ) -> None:
     """Average the weights of checkpoints into a new model.

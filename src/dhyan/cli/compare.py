@@ -85,11 +85,14 @@ def compare(
         Path | None, typer.Option(help="Test set, source side; else pairs are held out.")
     ] = None,
     test_target: Annotated[
-        Path | None, typer.Option(help="Test set, target side; none for a table.")
+        Path | None, typer.Option(help="Test set, target side.", show_default="none, for a table")
     ] = None,
     gold_alignment: Annotated[
         Path | None,
-        typer.Option(help="Gold word alignments (0-0 1?2, a line each): adds the error rate."),
+        typer.Option(
+            show_default="none",
+            help="Gold word alignments (0-0 1?2, a line each): adds the error rate.",
+        ),
     ] = None,
     budget: Annotated[
         str,
@@ -114,7 +117,7 @@ def compare(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare recipes under one budget: train each, test each, write a report.
+    """Train and test recipes under one budget, and report.
 
     All get the same pairs, vocabularies, number of parameters and training. The same command
     resumes an interrupted comparison.

@@ -73,7 +73,9 @@ def check(
     dedupe: Dedupe = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a corpus: errors, lengths, duplicates, HTML entities, unknown words, test set leakage.
+    """Check a corpus: errors, lengths, duplicates, leakage.
+
+    Also HTML entities, invisible characters and unknown words.
 
     The exit code is 2 if training would refuse the corpus.
 
@@ -226,8 +228,8 @@ def _length_row(name: str, lengths: "LengthStatistics") -> str:
 @interruptible()
 @with_data_options
 def prepare(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As for dhyan train.")],
-    out: Annotated[Path, typer.Option(help="Folder to write; new, or an interrupted one.")],
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="Recipe, as for dhyan train.")],
+    out: Annotated[Path, typer.Option(help="Output folder; new, or an interrupted one.")],
     *,
     data: dict[str, Any],
     overrides: Overrides = None,
@@ -235,7 +237,7 @@ def prepare(
     init_vocabulary: InitVocabulary = "",
     quiet: Quiet = False,
 ) -> None:
-    """Tokenize a corpus into memory-mapped files, for corpora larger than memory.
+    """Tokenize a corpus into files, if it is larger than memory.
 
     Example: dhyan data prepare transformer2017-small --source a.en --target a.hi --out prepared
     """
@@ -260,15 +262,21 @@ def prepare(
 @app.command()
 @interruptible()
 def primer(
-    out: Annotated[Path, typer.Option(help="Folder to write; it must not exist.")],
-    pairs: Annotated[int, typer.Option(min=1, help="Training pairs.")] = 100_000,
-    test_pairs: Annotated[int, typer.Option(min=1, help="Pairs of each test set.")] = 1000,
-    min_words: Annotated[int, typer.Option(min=2, help="Fewest English words.")] = 2,
-    max_words: Annotated[int, typer.Option(min=10, help="Most English words.")] = 60,
+    out: Annotated[Path, typer.Option(help="Output folder; it must not exist.")],
+    pairs: Annotated[
+        int, typer.Option(min=1, help="Size of the training set, in pairs.")
+    ] = 100_000,
+    test_pairs: Annotated[int, typer.Option(min=1, help="Size of each test set, in pairs.")] = 1000,
+    min_words: Annotated[
+        int, typer.Option(min=2, help="Minimum length of a sentence, in English words.")
+    ] = 2,
+    max_words: Annotated[
+        int, typer.Option(min=10, help="Maximum length of a sentence, in English words.")
+    ] = 60,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the sentences.")] = 1,
     quiet: Quiet = False,
 ) -> None:
-    """Write the primer: English–Hindi pairs of a grammar, with exact word alignments.
+    """Write the primer: English–Hindi pairs with word alignments.
 
     Example: dhyan data primer --pairs 20000 --max-words 15 --out primer
     """

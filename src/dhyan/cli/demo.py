@@ -39,11 +39,11 @@ def demo(
     ),
     steps: Annotated[int | None, recipe_option(Training, "steps")] = None,
     sentences: Annotated[
-        int, typer.Option(min=6, help="Test set size, in sentences of each.")
+        int, typer.Option(min=6, help="Size of each test set, in sentences.")
     ] = 300,
     threads: Threads = 0,
 ) -> None:
-    """English to Hindi: translate with a pretrained model, then train one, score and draw.
+    """Translate English to Hindi, train a model, score and draw.
 
     The training, on the generated primer, takes some minutes on two CPU cores.
 

@@ -62,6 +62,7 @@ Source = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        show_default="none",
         help="Source text, a sentence per line, or a .tsv, .csv, .jsonl or .tmx of pairs; "
         "not needed for files of translations.",
     ),
@@ -70,6 +71,7 @@ Targets = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
+        show_default="the second column of the source",
         help="References, a sentence per line; repeat it for several references per sentence.",
     ),
 ]
@@ -111,6 +113,7 @@ TrainSource = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        show_default="none",
         help="Training text, source side: adds scores by training frequency of the rarest word.",
     ),
 ]
@@ -118,6 +121,7 @@ Gold = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        show_default="none",
         help="Gold word alignments, a line per pair as 0-0 1?2: adds the alignment error rate "
         "(Och and Ney, 2003).",
     ),
@@ -160,7 +164,9 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Score translations with sacreBLEU: one system, or several against the first.
+    """Score translations with sacreBLEU and test differences.
+
+    Of several systems, each is tested against the first.
 
     Translations in files need references only: dhyan evaluate other.hi --target test.hi
 

@@ -20,7 +20,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
     Every file is compared with its checksum; the model is not built.
 
-    Example: dhyan info runs/bahdanau2015-small
+    Example: dhyan info en-hi
     """
     from dhyan.checkpoint import read_manifest
     from dhyan.model_check import read_without_torch

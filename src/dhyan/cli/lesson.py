@@ -15,22 +15,26 @@ PROGRESS = "on_progress"  # the argument through which a lesson that trains repo
 def lesson(
     name: Annotated[str, typer.Argument(help="Name of the lesson; without it, a list.")] = "",
     sentence: Annotated[
-        str | None, typer.Option(help="Sentence to use instead of its own.")
+        str | None, typer.Option(help="Sentence to use.", show_default="the lesson's own")
     ] = None,
     give: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
+            show_default="the lesson's own",
             help="Argument of the lesson: a number, a matrix as [[1, 0], [0, 1]], a word.",
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Figure file: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", show_default="none", help="Figure file: .png, .svg or .pdf."
+        ),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language: en or hi.")] = "en",
     dark: Annotated[bool, typer.Option("--dark", help="Dark theme for the figure.")] = False,
 ) -> None:
-    """Run a lesson: one idea of attention by itself, with your own sentence and numbers.
+    """Run a lesson: one idea of attention, with your own numbers.
 
     Example: dhyan lesson self_attention_by_hand --sentence "how are you" -o look.svg
     """

@@ -28,7 +28,9 @@ def models(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the pretrained models, or print the card of one: data, licences, scores, limits.
+    """List the pretrained models, or print the card of one.
+
+    A card has the training text, licences, scores and limits.
 
     Wherever a command takes a MODEL, the name of a pretrained model does as well. A folder of the
     same name is given as a path: ./en-hi

@@ -26,6 +26,7 @@ def option(section: type, name: str, *flags: str, default: str = "", metavar: st
     `default` is what the help shows where the command's own default only means "not given".
     """
     setting = settings_of(section)[name]
+    states_default = "else" in setting.help or setting.default not in ("", ())
     is_number = setting.type in (int, float)
     return typer.Option(
         *flags,
@@ -33,7 +34,7 @@ def option(section: type, name: str, *flags: str, default: str = "", metavar: st
         min=setting.low if is_number else None,
         max=setting.high if is_number and setting.high != inf else None,
         metavar=metavar or "|".join(filter(None, setting.choices)) or None,
-        show_default=default or setting.type is not bool,
+        show_default=default or ("none" if not states_default else setting.type is not bool),
     )
 
 
@@ -94,20 +95,25 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print only the result, and warnings.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        show_default="none",
+        help="Override a key of the recipe; repeatable.",
+    ),
 ]
 Beam = Annotated[int | None, recipe_option(DecodingOptions, "beam")]
 Seed = Annotated[int | None, recipe_option(Training, "seed")]
 Epochs = Annotated[int | None, recipe_option(Training, "epochs")]
-Source = Annotated[str, option(Data, "source", metavar="FILE")]
-Target = Annotated[str, option(Data, "target", metavar="FILE")]
+Source = Annotated[str, option(Data, "source", default="the recipe's", metavar="FILE")]
+Target = Annotated[str, option(Data, "target", default="the recipe's", metavar="FILE")]
 ValidSource = Annotated[str, option(Data, "valid_source", metavar="FILE")]
 ValidTarget = Annotated[str, option(Data, "valid_target", metavar="FILE")]
 TestSource = Annotated[str, option(Data, "test_source", metavar="FILE")]
 TestTarget = Annotated[str, option(Data, "test_target", metavar="FILE")]
 AllowLeakage = Annotated[bool, option(Data, "allow_leakage", "--allow-leakage")]
 DropLeaks = Annotated[bool, option(Data, "drop_leaks", "--drop-leaks")]
-Columns = Annotated[str, option(Data, "columns", metavar="SOURCE,TARGET")]
+Columns = Annotated[str, option(Data, "columns", default="the first two", metavar="SOURCE,TARGET")]
 Header = Annotated[str, option(Data, "header", default="auto")]
 Delimiter = Annotated[str, option(Data, "delimiter")]
 Unescape = Annotated[bool, option(Data, "unescape", "--unescape")]

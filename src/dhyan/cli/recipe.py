@@ -19,7 +19,7 @@ def recipe(
     ] = "",
     overrides: Overrides = None,
 ) -> None:
-    """Print a recipe with every key; without a name, list the shipped recipes.
+    """Print a recipe with every key, or list the shipped recipes.
 
     Example: dhyan recipe bahdanau2015-small > mine.toml
     """

@@ -38,6 +38,7 @@ AllowedHosts = Annotated[
     list[str] | None,
     typer.Option(
         metavar="HOST",
+        show_default="none",
         help="Further allowed value of the Host header, as host or host:port; repeatable.",
     ),
 ]
@@ -51,10 +52,17 @@ Origins = Annotated[
 ]
 KeyFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="File of API keys; every request must send one."),
+    typer.Option(
+        metavar="FILE", show_default="none", help="File of API keys; every request must send one."
+    ),
 ]
 AddKey = Annotated[
-    str, typer.Option(metavar="NAME", help="Add an API key to --key-file, print it, and exit.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        show_default="none",
+        help="Add an API key to --key-file, print it, and exit.",
+    ),
 ]
 NoAuth = Annotated[bool, typer.Option("--no-auth", help="Accept other machines without API keys.")]
 RateLimit = Annotated[
@@ -67,6 +75,7 @@ Canaries = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
+        show_default="none",
         help="TSV of source and expected translation; /readyz fails when the output differs. "
         "With several models, one for each in order.",
     ),
@@ -74,7 +83,10 @@ Canaries = Annotated[
 MetricsPort = Annotated[
     int | None,
     typer.Option(
-        min=0, max=65535, help="Serve /metrics also on this loopback port, without API key."
+        min=0,
+        max=65535,
+        show_default="none",
+        help="Serve /metrics also on this loopback port, without API key.",
     ),
 ]
 SharedThreads = Annotated[
@@ -107,7 +119,7 @@ def serve(
     client then has a rate limit. Of several models, a request chooses one by its name or by its
     languages.
 
-    Example: dhyan serve runs/bahdanau2015-small
+    Example: dhyan serve en-hi
     """
     try:
         from dhyan.serving.server import Access, log_to

@@ -45,9 +45,9 @@ def show(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Translate a sentence and draw its attention, in the terminal or into a file.
+    """Translate a sentence and draw its attention weights.
 
-    Example: dhyan show runs/bahdanau2015-small "how are you" -o attention.png
+    Example: dhyan show en-hi-luong "Where is my key?" -o attention.png
     """
     if not sentence.strip():
         raise UserError("the sentence is empty; give at least one word")

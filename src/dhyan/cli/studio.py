@@ -31,7 +31,9 @@ def studio(
     trace: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE.json", help="Trace that `dhyan show -o FILE.json` wrote; repeatable."
+            metavar="FILE.json",
+            show_default="none",
+            help="Trace that `dhyan show -o FILE.json` wrote; repeatable.",
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
@@ -39,12 +41,12 @@ def studio(
         bool, typer.Option("--no-browser", help="Print the address, open no browser.")
     ] = False,
 ) -> None:
-    """Open the web page: translate, watch the attention, look into every number.
+    """Open the web page: translation, attention, and every number.
 
     The page is for this machine alone. Without a name it has the pretrained models first, then the
     models in runs/ and that of `dhyan demo`.
 
-    Example: dhyan studio runs/bahdanau2015-small
+    Example: dhyan studio
     """
     check_models(*models or [])
     try:

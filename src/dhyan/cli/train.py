@@ -76,7 +76,7 @@ def train(
     seed: Seed = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model by a recipe, on pairs of sentences; or resume a run by its folder.
+    """Train a model on sentence pairs by a recipe, or resume a run.
 
     `dhyan train RUN_FOLDER --resume` continues a run with its own recipe and data, from any working
     directory; give only what changes, such as --epochs 9. `dhyan recipe RECIPE` prints every key of

@@ -84,6 +84,7 @@ OtherModels = Annotated[
     list[str] | None,
     typer.Option(
         "--with",
+        show_default="none",
         metavar="MODEL",
         help="Ensemble: a further model, whose probabilities are averaged; repeatable.",
     ),
@@ -96,18 +97,25 @@ Prefixes = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        show_default="none",
         help="Forced prefixes, one per line of input, empty for none; # begins a comment.",
     ),
 ]
 GlossaryFile = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Glossary: TSV of source and target term; # begins a comment."
+        metavar="FILE",
+        show_default="none",
+        help="Glossary: TSV of source and target term; # begins a comment.",
     ),
 ]
 ForbiddenTerms = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Forbidden target terms, one per line; # begins a comment."),
+    typer.Option(
+        metavar="FILE",
+        show_default="none",
+        help="Forbidden target terms, one per line; # begins a comment.",
+    ),
 ]
 Paragraphs = Annotated[
     bool,
@@ -172,7 +180,7 @@ def translate(
     With --nbest N, each line gives up to N lines: number, score and translation, tab-separated.
     The defaults of the search are those of the recipe's section [decoding].
 
-    Example: echo "how are you" | dhyan translate runs/bahdanau2015-small
+    Example: echo "Where is my key?" | dhyan translate en-hi
     """
     changes: DecodingChanges = {**decoding, "beam": beam, "nbest": nbest}
     check_output(output, file)
