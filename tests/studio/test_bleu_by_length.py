@@ -9,7 +9,7 @@ import pytest
 from dhyan.compare.test_sets import Sizes, primer_tests
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.studio import test_sentence_limits
+from dhyan.studio import training_coverage
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import bleu_by_length
 from tests.studio.small_models import ALL
@@ -63,7 +63,7 @@ def test_no_test_sentence_is_a_training_sentence(models, stream):
         for bucket in stream[-1][1]["buckets"]
         for sentence in bucket["worst"] + bucket["best"]
     }
-    recipe = test_sentence_limits.recipe_of(ModelRegistry(models).get("transformer"))
+    recipe = training_coverage.recipe_of(ModelRegistry(models).get("transformer"))
     assert sources
     assert not sources & set(Path(recipe.data.source).read_text().splitlines())
 
@@ -163,21 +163,19 @@ def test_unknown_models_and_invalid_counts_are_refused(client):
 
 
 def test_a_model_of_a_synthetic_task_is_refused(models):
-    recipe = test_sentence_limits.recipe_of(ModelRegistry(models).get("luong"))
+    recipe = training_coverage.recipe_of(ModelRegistry(models).get("luong"))
     toy = replace(recipe, data=replace(recipe.data, task="reverse"))
     with pytest.raises(UserError, match="reverse"):
         bleu_by_length._direction("toy", toy)
 
 
 def test_the_trained_length_comes_from_the_recipe_or_the_training_text(models, tmp_path):
-    recipe = test_sentence_limits.recipe_of(ModelRegistry(models).get("luong"))
+    recipe = training_coverage.recipe_of(ModelRegistry(models).get("luong"))
     (tmp_path / "text").write_text("We sing.\nThe dog saw the cat.\n")
     (tmp_path / "packed").write_bytes(b"\x1f\x8b\xff")
 
     def of(**data):
-        return test_sentence_limits.trained_length(
-            replace(recipe, data=replace(recipe.data, **data))
-        )
+        return training_coverage.trained_length(replace(recipe, data=replace(recipe.data, **data)))
 
     assert of() == ALL["data.max_words"]
     assert of(max_words=0, source=str(tmp_path / "text")) == 5
@@ -189,13 +187,13 @@ def test_the_trained_length_comes_from_the_recipe_or_the_training_text(models, t
 
 def test_the_core_share_is_what_vocabularies_and_recipes_allow(models, monkeypatch):
     registry = ModelRegistry(models[:1])
-    assert test_sentence_limits.core_share_for(registry) == min(
-        test_sentence_limits.CORE_SHARES
+    assert training_coverage.core_share_for(registry) == min(
+        training_coverage.CORE_SHARES
     )  # a small vocabulary
-    recipe = test_sentence_limits.recipe_of(registry.get("bottleneck"))
+    recipe = training_coverage.recipe_of(registry.get("bottleneck"))
     primer = replace(recipe, data=replace(recipe.data, task="primer", core_share=0.4))
-    monkeypatch.setattr(test_sentence_limits, "recipe_of", lambda model: primer)
-    assert test_sentence_limits.core_share_for(registry) == 0.4
+    monkeypatch.setattr(training_coverage, "recipe_of", lambda model: primer)
+    assert training_coverage.core_share_for(registry) == 0.4
 
 
 def test_a_training_sentence_is_not_tested(models, monkeypatch):
@@ -211,7 +209,7 @@ def test_a_training_sentence_is_not_tested(models, monkeypatch):
         ModelRegistry(models), bleu_by_length.LengthCache(), request
     )
     assert result["all"]["sentences"] == len(sentences) - 1
-    assert test_sentence_limits.training_sentences(ModelRegistry(models))
+    assert training_coverage.training_sentences(ModelRegistry(models))
 
 
 def test_the_maximum_length_follows_from_the_sentence(models):

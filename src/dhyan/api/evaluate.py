@@ -10,7 +10,7 @@ from dhyan.api.pairs import Columns, PairData, TableOptions, to_pairs
 from dhyan.api.train import TrainingResult
 from dhyan.config import DecodingChanges
 from dhyan.config.sections import Delimiter, Header
-from dhyan.decoding.language_check import LanguageCheck
+from dhyan.decoding.source_language_check import LanguageCheck
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import DEFAULT_METRICS, Score, check_metrics, score

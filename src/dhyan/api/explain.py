@@ -1,4 +1,4 @@
-"""`dhyan.explain`: the attention maps of a sentence and its translation, by any form of a model."""
+"""`dhyan.explain`: attention maps of a sentence and its translation, from a model or its folder."""
 
 from pathlib import Path
 

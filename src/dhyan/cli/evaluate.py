@@ -310,7 +310,7 @@ def _translate(
 ) -> "SystemOutput":
     """The translations of a model, after a warning if the test set is not in its language."""
     from dhyan.data.text_lines import printable
-    from dhyan.decoding.language_check import LanguageCheck
+    from dhyan.decoding.source_language_check import LanguageCheck
     from dhyan.run.evaluate import translate_test_set
 
     check = LanguageCheck.of(translator)
@@ -332,7 +332,7 @@ def _warnings(
 ) -> Iterator[str]:
     """Texts that seem to be in another language or in another order."""
     from dhyan.data.text_lines import printable
-    from dhyan.decoding.language_check import script_warning
+    from dhyan.decoding.source_language_check import script_warning
     from dhyan.run.evaluate import is_out_of_order
 
     references = printable(reference_set.reference_file or reference_set.file)

@@ -48,7 +48,7 @@ from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:
     from dhyan.data.add_table_column import TableColumn
-    from dhyan.decoding.language_check import LanguageCheck
+    from dhyan.decoding.source_language_check import LanguageCheck
     from dhyan.decoding.translator import Translation, Translator
 
 LINES_AT_A_TIME = 512
@@ -297,7 +297,7 @@ class TranslationJob:
 
     def _check_language(self, translator: "Translator", lines: Sequence[Line]) -> None:
         """Warn once if the lines so far do not look like the source language of the model."""
-        from dhyan.decoding.language_check import LanguageCheck
+        from dhyan.decoding.source_language_check import LanguageCheck
 
         if self.language_check is None:
             self.language_check = LanguageCheck.of(translator)

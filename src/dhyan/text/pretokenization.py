@@ -1,4 +1,4 @@
-"""Pre-tokenization, and vocabulary parts of all tokenizers: special and byte-fallback tokens."""
+"""Pre-tokenization, word counts, and the special and byte tokens that all tokenizers share."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""One attention step of a trained recurrent model: its query, keys, scores, weights and context."""
+"""One attention step of a trained model, as the Bahdanau and Luong lessons compute and show it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A seq2seq model trained on a toy corpus of two sentences, from characters to translation."""
+"""A word-level seq2seq model trained on two sentence pairs: ids, loss, one update, translation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

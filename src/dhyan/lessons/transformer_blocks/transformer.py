@@ -1,4 +1,4 @@
-"""Transformer on one sentence, part by part, checked against `dhyan.models.transformer`."""
+"""Lesson on the Transformer: trace of one sentence, parameter counts, sub-layer contributions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

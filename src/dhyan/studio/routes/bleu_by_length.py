@@ -17,7 +17,7 @@ from pydantic import Field
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry, RegisteredModel
 from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, MAX_TOKENS, Name, StrictModel
-from dhyan.studio.test_sentence_limits import (
+from dhyan.studio.training_coverage import (
     core_share_for,
     recipe_of,
     trained_length,

@@ -1,4 +1,4 @@
-"""Mask tests: HTTP routes of the studio for leaks of the causal mask, and the padding mask."""
+"""Studio routes: does the causal mask hide later words, and does padding change the output?"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

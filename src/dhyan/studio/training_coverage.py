@@ -1,4 +1,4 @@
-"""Limits on test sentences: the models' vocabulary, trained lengths, no training sentences."""
+"""Bounds on generated test sentences: vocabulary and lengths of training, no training sentences."""
 
 from collections.abc import Iterator
 from functools import lru_cache

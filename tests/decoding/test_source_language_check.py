@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 
 from dhyan.data.primer import generate_sentences, primer_pairs
-from dhyan.decoding.language_check import LanguageCheck, plain_words, script_warning
+from dhyan.decoding.source_language_check import LanguageCheck, plain_words, script_warning
 from dhyan.text.tokenizer import KINDS, Tokenizer
 
 GERMAN = [
