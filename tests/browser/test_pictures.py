@@ -17,11 +17,12 @@ FOLDER = os.environ.get("PICTURES")  # without it the screenshots go to a tempor
 PREFIX = "en-hi-" if FOLDER else ""  # of the models' names
 BOAT = quote("Amit came to the bank and rowed the boat.")
 RIVER = quote("The bank of the river is far.")
+COOK = quote("My mother is cooking rice in the kitchen.")
 APPLE = quote("Apple launched a new phone while I was eating an orange.")
 SHOTS = {
     "translate": f"/translate?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
     "ribbons": f"/translate?text={APPLE}&model={PREFIX}transformer&display=ribbons&target=6&theme=dark",
-    "hindi": f"/translate?text={RIVER}&model={PREFIX}luong&language=hi&target=3&source=2",
+    "hindi": f"/translate?text={COOK}&model={PREFIX}luong&language=hi&target=6&source=4",
     "step": f"/step?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
     "qkv": f"/qkv?text={RIVER}&model={PREFIX}transformer&role=encoder_self&layer=1&head=1&target=2",
     "toy": "/qkv?toy=cat",
@@ -30,15 +31,16 @@ SHOTS = {
     "gravity": "/gravity",
     "scale": "/scale",
     "length": "/length?theme=dark",
-    "train": f"/train?text={BOAT}&model=bahdanau&run=bahdanau",  # a run: it has checkpoints
+    "train": f"/train?text={RIVER}&model=bahdanau",
     "compare": f"/compare?text={BOAT}&model={PREFIX}bahdanau&model2={PREFIX}luong",
 }
 
 
-@pytest.fixture(scope="module")
-def gallery(browser, models):
-    """The page with the small models; for the docs with the pretrained ones, and a run."""
-    folders = [*map(model_folder, model_names()), models[1]] if FOLDER else models
+@pytest.fixture
+def gallery(browser, models, name):
+    """The page with the pretrained models; that of training, which needs a run, with small ones."""
+    pretrained = FOLDER and name != "train"
+    folders = list(map(model_folder, model_names())) if pretrained else models
     with serving(ModelRegistry(folders)) as address:
         opened = Studio(browser, address)
         yield opened
