@@ -1,9 +1,9 @@
 """Dhyan: sequence-to-sequence learning with attention.
 
-train(data, recipe) trains a model, resume continues it, load reads it, evaluate scores it;
-explain and heatmap show its attention; attend computes attention over your own numbers.
-Recipe, load_recipe and DecodingOptions are settings, register adds an attention score; lessons
-teach. help(dhyan.train) has an example. The modules below are not the public interface.
+load("en-hi") is a translator: a pretrained model, or a run folder; load_ensemble takes several.
+train(data, recipe) trains a model, resume continues it, evaluate scores it. explain and heatmap
+show its attention; attend computes attention over your own numbers, register adds a score; Recipe,
+load_recipe and DecodingOptions are settings; lessons teach. The modules below are not public.
 """
 
 from importlib import import_module
