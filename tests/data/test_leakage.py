@@ -325,8 +325,8 @@ def test_the_check_counts_leakage_by_side_and_match(folder):
     assert "test in the corpus   exact  folded    near\nsources                  0 " in clean.stdout
     leaky = run("data", "check", *files, folder / "leaky.en", "--test-target", folder / "leaky.hi")
     assert leaky.exit_code == 2
-    for side in ("sources", "targets", "pairs"):
-        assert f"\n{side:<18}       4       0       0  {folder}/leaky.en:1 = " in leaky.stdout
+    for side, file in (("sources", "leaky.en"), ("targets", "leaky.hi"), ("pairs", "leaky.en")):
+        assert f"\n{side:<18}       4       0       0  {folder}/{file}:1 = " in leaky.stdout
     refused = run("data", "check", *files[:2], "--test-target", folder / "clean.hi")
     assert "clean.hi: has no source side; add --test-source FILE" in str(refused.exception)
 
