@@ -1,5 +1,6 @@
 """From files to a run folder and back: training, loading, resuming."""
 
+import importlib
 import inspect
 import json
 import os
@@ -21,6 +22,8 @@ from dhyan.run.train import parse_arguments
 from dhyan.text.languages import language_of
 from dhyan.training.events import Saved, SaveFailed, Stepped, Validated
 from tests.tiny_models import OFTEN, RECIPES, SIZES, tiny_recipe, write_corpus
+
+train_module = importlib.import_module("dhyan.run.train")  # dhyan.run.train is its function
 
 
 @pytest.fixture(scope="module")
@@ -601,7 +604,7 @@ def test_a_run_that_is_being_trained_is_refused_before_any_data_are_read(
 ):
     recipe = tiny_recipe("rnn", *files, **{"training.steps": 1})
     with train(recipe, tmp_path / "run", threads=1).lock:
-        monkeypatch.setattr("dhyan.run.train.load_corpus", None)
+        monkeypatch.setattr(train_module, "load_corpus", None)
         with pytest.raises(UserError, match=f"process {os.getpid()} is training .*wait=True"):
             train(recipe, tmp_path / "run", resume=True)
 
@@ -612,7 +615,7 @@ def test_a_run_of_unknown_languages_resumes_with_those_of_its_columns(files, tmp
     (tmp_path / "a.tsv").write_text("\n".join(rows))
     recipe = tiny_recipe("rnn", tmp_path / "a.tsv", "", **{"training.steps": 2})
     with monkeypatch.context() as without:
-        without.setattr("dhyan.run.train.with_languages", lambda recipe: recipe)
+        without.setattr(train_module, "with_languages", lambda recipe: recipe)
         list(train(replace(recipe, training=replace(recipe.training, steps=1)), tmp_path / "run"))
     list(train(recipe, tmp_path / "run", resume=True))
     saved = load_recipe(tmp_path / "run" / "step-2" / "recipe.toml").data

@@ -103,7 +103,7 @@ def check(
     detector = _leakage_detector(data)
     pairs = training_files(data).read(report)
     if test_source:
-        pairs = detector.scan_while_reading(pairs, printable(source))
+        pairs = detector.scan_while_reading(pairs, printable(source), printable(target or ""))
     statistics = corpus_statistics(pairs, report, languages=named_languages(data))
     if not statistics.pairs:
         raise UserError(report.errors[0])
@@ -129,7 +129,8 @@ def _leakage_detector(data: Data) -> "LeakageDetector":
     if data.test_target and not data.test_source:
         raise UserError(f"{data.test_target}: has no source side; add --test-source FILE")
     if files := test_files(data):
-        detector.add_test(files.read(ReadReport()), printable(Path(files.source)))
+        names = printable(files.source), printable(files.target)
+        detector.add_test(files.read(ReadReport()), *names)
     return detector
 
 

@@ -48,6 +48,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(card, ensure_ascii=False, indent=1))
         return
+    del card["fingerprint"]  # a hash to compare runs by, not to read
     for key, value in card.items():
         typer.echo(f"{key:<11} {_format(value)}")
 

@@ -79,8 +79,14 @@ def open_table(
     table = open_column(
         file, columns, NEW_COLUMN, header=settings.header, delimiter=settings.delimiter
     )
-    for _ in table.rows():
-        pass
+    cells = without = 0
+    for row in table.rows():
+        cells += bool(row.text.strip())
+        without += bool(row.text.strip()) and not any(map(str.isalpha, row.text))
+    if 2 * without > cells:
+        names = ", ".join(column_names(file, settings.delimiter))[:300]
+        count = f"{without:,} of {cells:,} cells of column {columns} have no letters"
+        warn(f"{file}: {count}; if it is not the one to translate, name another of {names}")
     return table
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,7 +15,13 @@ from dhyan.config.sections import Delimiter, Header
 from dhyan.data.detect_table_format import TableFormat, detect_format, is_header
 from dhyan.data.read_report import ReadReport
 from dhyan.data.read_table import parse_object, read_table_lines, table_records, text_value
-from dhyan.data.text_lines import TABLE_SUFFIXES, file_error, format_suffix, printable
+from dhyan.data.text_lines import (
+    TABLE_SUFFIXES,
+    file_error,
+    format_suffix,
+    printable,
+    read_raw_lines,
+)
 from dhyan.errors import UserError, spell_option
 
 FORMATS = (".csv", ".tsv", ".jsonl")
@@ -29,9 +36,25 @@ class TableRow:
     fields: Sequence[str]
 
 
+@dataclass(frozen=True)
+class FileForm:
+    """How a file begins and how its lines end, to be written back as it was.
+
+    `start` is what comes before the first row: a byte order mark, a `sep=;` line, or nothing.
+    """
+
+    start: str
+    line_ending: str
+
+
 @runtime_checkable
 class TableColumn(Protocol):
     """A column of a table that is read, and a new column that is written beside all others."""
+
+    @property
+    def form(self) -> FileForm:
+        """How the file begins and how its lines end."""
+        ...
 
     def header(self) -> str:
         """The header with the new column; empty where there is none."""
@@ -72,6 +95,14 @@ def column_names(path: Path, delimiter: Delimiter = "") -> list[str]:
     return list(next(iter(detect_format(path, delimiter).sample), []))
 
 
+def _file_form(path: Path, skipped_lines: int = 0) -> FileForm:
+    """The form of a file by its first line; `skipped_lines` come before the table."""
+    lines = list(islice(read_raw_lines(path), max(1, skipped_lines)))
+    start = "\ufeff" if lines and lines[0].startswith(BOM_UTF8) else ""
+    start += b"".join(lines[:skipped_lines]).decode("utf-8-sig", "replace")
+    return FileForm(start, "\r\n" if lines and lines[0].endswith(b"\r\n") else "\n")
+
+
 @dataclass(frozen=True)
 class _DelimitedColumn:
     """A column of a .csv or .tsv; `names` is the header, if there is one."""
@@ -82,6 +113,10 @@ class _DelimitedColumn:
     index: int
     width: int
     new_column: str
+
+    @property
+    def form(self) -> FileForm:
+        return _file_form(self.path, self.format.skipped_lines)
 
     def header(self) -> str:
         return self._line([*self.names, self.new_column]) if self.names else ""
@@ -114,6 +149,10 @@ class _JsonColumn:
     path: Path
     key: str
     new_key: str
+
+    @property
+    def form(self) -> FileForm:
+        return _file_form(self.path)
 
     def header(self) -> str:
         return ""

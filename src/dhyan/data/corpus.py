@@ -156,7 +156,9 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
         fingerprints.append(f"{mixed.fingerprint}@{files.weight!r}")
         _log_mixed(files, mixed.count, sum(1 for _ in parts[-1].pairs))
     names = [data.source, *(mixed_data.source for mixed_data in data.mix)]
-    training = ((name, part.pairs) for name, part in zip(names, parts, strict=True))
+    targets = [data.target, *(mixed_data.target for mixed_data in data.mix)]
+    pairs = (part.pairs for part in parts)
+    training = zip(names, targets, pairs, strict=True)
     leaks = find_leaks(data, main.validation, training)
     if any(leaks):
         fingerprints.append(_log_dropped(parts, leaks, names))
