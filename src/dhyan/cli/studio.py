@@ -1,4 +1,4 @@
-"""`dhyan studio`: local web page that translates, and shows attention and every number."""
+"""`dhyan studio`: start the local web page that translates and shows a model's internal values."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Word alignment from attention: the source word of each target word, with a confidence.
+"""Word alignment from cross-attention, and the model's probability of each target word.
 
 A word is what stands between spaces, so that its index is that in `text.split()`; a placeholder
 counts as one word, whatever spaces its text holds.

@@ -1,4 +1,4 @@
-"""Example sentences of the page: everyday ones that no pretrained model was trained on, and the notes'.
+"""Example sentences of the studio: everyday ones unseen in training, and those of lecture notes.
 
 The sentences of the lecture notes show a phenomenon each; some of them were trained on, and the page
 marks which.

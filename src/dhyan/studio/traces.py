@@ -1,4 +1,4 @@
-"""Traces of translations for the studio's page: sentences up to a maximum length, cached."""
+"""Translate a sentence for the studio and cache its trace; over-long sentences are refused."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

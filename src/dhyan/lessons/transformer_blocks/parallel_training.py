@@ -1,4 +1,4 @@
-"""Parallel training: one decoder pass over all positions, with the stepwise loss and gradient."""
+"""Parallel training: one decoder pass has the same loss and gradient as stepwise decoding."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
