@@ -46,7 +46,7 @@ notebooks: .venv/ready   ## write the notebooks, and run them into build/noteboo
 	$(BIN)/python notebooks/build.py
 
 pictures: .venv/ready browser  ## take the screenshots of the documents again
-	$(BIN)/dhyan show en-hi-luong "The old man opened the door with his key." -o docs/attention.png
+	$(BIN)/dhyan show en-hi-luong "The boy is playing with his dog in the park." -o docs/attention.png
 	PICTURES=docs/studio $(BIN)/python -m pytest tests/browser/test_pictures.py
 
 docs: .venv/ready       ## build the site into build/site, every link checked

@@ -13,8 +13,7 @@ PAGE = Path(__file__).parent / "reference" / "commands.md"
 HEAD = """\
 # Commands
 
-Every command with its arguments and options. This page is written from the declarations in
-`src/dhyan/cli`: `python docs/commands.py`. Settings of a recipe are [another page](settings.md).
+Every command with its arguments and options. Settings of a recipe are [another page](settings.md).
 """
 
 
@@ -37,6 +36,8 @@ def _sections(command: Any, context: typer.Context) -> Iterator[str]:
         yield from (f"| `{_cell(name)}` | {_cell(text)} |" for name, text in rows)
         yield ""
     for name, inner in getattr(command, "commands", {}).items():
+        if inner.hidden:
+            continue
         yield from _sections(inner, typer.Context(inner, parent=context, info_name=name))
 
 

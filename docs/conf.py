@@ -27,6 +27,7 @@ author = copyright = "The dhyan contributors"
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 exclude_patterns = ["renames.tsv"]
+smartquotes = False  # "--source" in a sentence stays two hyphens
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of other libraries have no page here
 myst_heading_anchors = 4

@@ -12,6 +12,7 @@ from dhyan.config import Recipe
 from dhyan.data.encode import encode_pairs
 from dhyan.data.pairs import Pair
 from dhyan.data.store import Examples, SequenceBuilder
+from dhyan.data.training_sentences import TrainingSentences
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.tokenizer import Tokenizer
 
@@ -40,6 +41,10 @@ class EncodedCorpus:
     def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
         """Its token ids."""
         return self.examples
+
+    def training_sentences(self) -> TrainingSentences | None:
+        """None: they are not kept."""
+        return None
 
 
 @cache

@@ -55,8 +55,8 @@ def _throughput(
 
 def draw_scaling(figures: Mapping[str, Any], path: Path) -> None:
     """A curve per model family along every axis, with logarithmic scales."""
-    from dhyan.insight.blocks import Curve, LineChart
     from dhyan.insight.heatmap import save
+    from dhyan.insight.lesson_blocks import Curve, LineChart
     from dhyan.insight.lesson_figure import draw_figure
 
     rates = {(row["who"], row["at"]): row for row in figures["rows"]}

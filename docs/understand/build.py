@@ -14,8 +14,8 @@ from textwrap import fill
 
 import torch
 
-from dhyan.insight.blocks import Paragraph
 from dhyan.insight.heatmap import save
+from dhyan.insight.lesson_blocks import Paragraph
 from dhyan.lessons.catalogue import FOLDER, LANGUAGES, LESSONS, Lesson, read_catalogue
 from dhyan.lessons.lesson import LessonResult, Page
 from dhyan.lessons.snapshots import SNAPSHOT, has_snapshot, read_snapshot

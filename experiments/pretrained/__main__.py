@@ -1,8 +1,10 @@
-"""`python -m experiments.pretrained train|pack [NAME…]`: make the pretrained models again.
+"""`python -m experiments.pretrained STEP [NAME…]`: make the pretrained models again, and test them.
 
 `train` writes the training text and trains the models side by side for `--seconds`; a second call
 resumes them. `pack` averages the last checkpoints, scores the packed model once on the held-out test
 set and writes its folder with a card, by default into the package, or with `--tar` as one file each.
+`sentences` adds the hashes of the training sentences to packed models that lack them.
+`key-words` counts the everyday sentences whose key words the English–Hindi models keep.
 """
 
 import argparse
@@ -11,8 +13,15 @@ from pathlib import Path
 
 from dhyan.pretrained import MODELS
 from dhyan.quantization import PRECISIONS
-from experiments.pretrained.build import check_names, pack, train
-from experiments.pretrained.corpus import Primer
+from experiments.pretrained.build import (
+    add_training_sentences,
+    check_names,
+    language_pair,
+    pack,
+    train,
+)
+from experiments.pretrained.corpus import Primer, write_corpus
+from experiments.pretrained.key_words import key_word_test
 
 DATA = Path(os.environ.get("DHYAN_DATA") or "../shared/data")
 SETTING = "KEY=VALUE"
@@ -21,7 +30,7 @@ SETTING = "KEY=VALUE"
 def main() -> None:
     """Run the step that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m experiments.pretrained", description=__doc__)
-    parser.add_argument("step", choices=("train", "pack"))
+    parser.add_argument("step", choices=("train", "pack", "sentences", "key-words"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="models; default: all six")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of corpora ($DHYAN_DATA)")
     parser.add_argument("--out", type=Path, default=Path("build/pretrained"), help="runs and texts")
@@ -37,11 +46,22 @@ def main() -> None:
     parser.add_argument("--tar", action="store_true", help="one .tar for each packed model")
     parser.add_argument("--commit", default="", help="where the code has no history")
     given = parser.parse_args()
+    if given.step == "key-words":
+        from benchmarks.report import write_result
+
+        print(write_result("key-words", key_word_test()))
+        return
     names = check_names(given.names)
     primer = Primer(given.primer_pairs, given.primer_words, given.primer_weight)
     if given.step == "train":
         settings = dict(text.split("=", 1) for text in given.set)
         train(names, given.data, given.out, seconds=given.seconds, primer=primer, settings=settings)
+        return
+    if given.step == "sentences":
+        for name in names:
+            pair = language_pair(name)
+            write_corpus(pair, given.data, given.out / "corpus" / pair, primer)
+            add_training_sentences(name, given.models / name, given.out, primer)
         return
     commit = given.commit
     if not commit:

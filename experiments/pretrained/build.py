@@ -1,12 +1,9 @@
 """Train the pretrained models side by side within a time, average, score once, pack."""
 
 import shutil
-import signal
-import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,15 +11,16 @@ from pathlib import Path
 import torch
 
 import dhyan
-from dhyan.atomic_folder import MANIFEST
-from dhyan.checkpoint import is_run, steps_in
+from dhyan.atomic_folder import CHECKSUM, MANIFEST, VERSION, checksum, write_manifest
+from dhyan.checkpoint import read_manifest, steps_in
 from dhyan.compare.train import training_seconds
-from dhyan.config import Recipe, RNNDecoder, TransformerDecoder, load_recipe
+from dhyan.config import Recipe, RNNDecoder, TransformerDecoder, load_recipe, parse_setting
+from dhyan.data.corpus import read_corpus
+from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.evaluation.metrics import Score
 from dhyan.pretrained import NAMES
 from dhyan.pretrained.card import Card, TestScore
 from dhyan.quantization import Precision
-from dhyan.run.average_checkpoints import average, newest
 from dhyan.run.slim_export import write_slim
 from experiments.pretrained.corpus import (
     CORPORA,
@@ -31,10 +29,9 @@ from experiments.pretrained.corpus import (
     training_texts,
     write_corpus,
 )
+from experiments.side_by_side import Job, averaged_model, train_side_by_side
 
 RECIPES = Path(__file__).parent / "recipes"
-GRACE_SECONDS = 60  # for the last checkpoint, after the time is over
-AVERAGED = 5  # newest checkpoints, at most
 COMMAND = (
     "python -m experiments.pretrained train {name} && python -m experiments.pretrained pack {name}"
 )
@@ -76,25 +73,15 @@ def train(
     primer: Primer,
     settings: Mapping[str, str],
 ) -> None:
-    """Train models side by side, each in a process of its own, for so many seconds.
-
-    A run that is there already is resumed, so that several calls add up.
-    """
+    """Write the training text and train the models side by side for so many seconds."""
     for pair in dict.fromkeys(map(language_pair, names)):
         write_corpus(pair, data, out / "corpus" / pair, primer)
-    deadline = time.monotonic() + seconds
-    runs = {name: _start(name, out, primer, settings) for name in names}
-    while any(run.poll() is None for run in runs.values()) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    for run in runs.values():
-        if run.poll() is None:
-            run.send_signal(signal.SIGTERM)  # it saves a checkpoint and ends
-    for name, run in runs.items():
-        run.wait(GRACE_SECONDS)
-        step = max(steps_in(out / name), default=0)
-        print(f"{name}: step {step:,}", flush=True)
-        if not step:
-            sys.exit((out / f"{name}.log").read_text(errors="replace")[-2000:])
+    jobs = []
+    for name in names:
+        pair = language_pair(name)
+        texts = data_settings(pair, out / "corpus" / pair, primer)
+        jobs.append(Job(name, str(recipe_file(name)), {**texts, **settings}))
+    train_side_by_side(jobs, out, seconds)
 
 
 def pack(
@@ -111,6 +98,7 @@ def pack(
     models.mkdir(parents=True, exist_ok=True)
     for name in names:
         folder = pack_model(name, out, models, precision=precision, primer=primer, commit=commit)
+        add_training_sentences(name, folder, out, primer)
         if tar:
             with tarfile.open(models / f"{name}.tar", "w") as file:
                 file.add(folder, arcname=name)
@@ -123,10 +111,9 @@ def pack_model(
 ) -> Path:
     """The slim folder of a model, with the card of its own scores."""
     run, pair = out / name, language_pair(name)
-    count = min(AVERAGED, len([step for step in steps_in(run) if step]))
     with tempfile.TemporaryDirectory(dir=out) as temporary:
         place = Path(temporary)
-        model = average(newest(run, count), place / "average") if count > 1 else run
+        model = averaged_model(run, place / "average")
         scored = write_slim(model, place / "slim", precision=precision)
         target = CORPORA[pair].target
         test = [out / "corpus" / pair / f"test.{language}" for language in ("en", target)]
@@ -157,6 +144,31 @@ def pack_model(
         return write_slim(model, models / name, precision=precision, card=card.to_json())
 
 
+def add_training_sentences(name: str, folder: Path, out: Path, primer: Primer) -> None:
+    """Add the hashes of the training sentences to a packed model whose run did not write them.
+
+    The text must have the fingerprint in the model's manifest: the pairs that it was trained on.
+    """
+    manifest = read_manifest(folder)
+    if TRAINING_SENTENCES in manifest["files"]:
+        return
+    pair = language_pair(name)
+    settings = data_settings(pair, out / "corpus" / pair, primer)
+    typed = dict(parse_setting(f"{key}={value}") for key, value in settings.items())
+    corpus = read_corpus(load_recipe(str(recipe_file(name)), typed))
+    if corpus.fingerprint != manifest["data_fingerprint"]:
+        sys.exit(f"{name}: was trained on another text than that of {out / 'corpus' / pair}")
+    sentences = corpus.training_sentences()
+    if sentences is None:
+        sys.exit(f"{name}: its training text has too many pairs")
+    data = sentences.to_bytes()
+    (folder / TRAINING_SENTENCES).write_bytes(data)
+    facts = {key: manifest[key] for key in manifest if key not in (VERSION, "files", CHECKSUM)}
+    files = {**manifest["files"], TRAINING_SENTENCES: checksum(data)}
+    write_manifest(folder, facts, files)
+    print(f"{name}: {len(sentences):,} training sentences, {len(data):,} bytes", flush=True)
+
+
 def test_scores(scores: Mapping[str, Score]) -> dict[str, TestScore]:
     """Scores as a card has them."""
     return {
@@ -177,24 +189,6 @@ def architecture(recipe: Recipe) -> str:
         mechanism = f"{decoder.kind.title()}, {decoder.attention.score} score"
     widths = f"{encoder.width} and {decoder.width} wide"
     return f"{decoder.cell.upper()}, {mechanism}, {layers}, {widths}"
-
-
-def _start(
-    name: str, out: Path, primer: Primer, settings: Mapping[str, str]
-) -> "subprocess.Popen[bytes]":
-    """The process that trains a model, or resumes its training; its output goes to a log file."""
-    run, pair = out / name, language_pair(name)
-    if is_run(run):
-        words = ["train", str(run), "--resume"]
-    else:
-        all_settings = {**data_settings(pair, out / "corpus" / pair, primer), **settings}
-        words = ["train", str(recipe_file(name)), "--out", str(run)]
-        for key, value in all_settings.items():
-            words += ["--set", f"{key}={value}"]
-    with open(out / f"{name}.log", "ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "dhyan", *words], stdout=log, stderr=subprocess.STDOUT
-        )
 
 
 def check_names(names: Sequence[str]) -> list[str]:

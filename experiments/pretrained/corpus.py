@@ -9,7 +9,7 @@ from dhyan.atomic_folder import atomic_folder
 from dhyan.data.filters import distinct
 from dhyan.data.primer import generate_sentences
 from dhyan.pretrained.card import TrainingText
-from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
+from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 
 SPLITS = ("train", "valid", "test")
 PRIMER_SEED = 1
@@ -59,13 +59,13 @@ def write_corpus(pair: str, data: Path, out: Path, primer: Primer) -> Path:
     with atomic_folder(out) as folder:
         for split in SPLITS:
             pairs: Iterable[Pair] = read_pairs(data / corpus.folder, split, corpus.target)
-            _write(
+            write_pairs(
                 folder / split,
                 corpus.target,
                 without_everyday(pairs) if split == "train" else pairs,
             )
         if pair == "en-hi":
-            _write(folder / "primer", corpus.target, without_everyday(primer_pairs(primer)))
+            write_pairs(folder / "primer", corpus.target, without_everyday(primer_pairs(primer)))
     return out
 
 
@@ -135,7 +135,8 @@ def _plain(sentence: str) -> str:
     return sentence.lower().rstrip(".?! ")
 
 
-def _write(path: Path, target: str, pairs: Iterable[Pair]) -> None:
+def write_pairs(path: Path, target: str, pairs: Iterable[Pair]) -> None:
+    """Write the two sides of pairs, line by line, to `PATH.en` and `PATH.TARGET`."""
     with (
         open(f"{path}.en", "w", encoding="utf-8") as sources,
         open(f"{path}.{target}", "w", encoding="utf-8") as targets,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dhyan import models as models
     from dhyan.api.evaluate import Evaluation as Evaluation
     from dhyan.api.evaluate import evaluate as evaluate
+    from dhyan.api.explain import explain as explain
     from dhyan.api.train import TrainingResult as TrainingResult
     from dhyan.api.train import resume as resume
     from dhyan.api.train import train as train
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from dhyan.decoding.render import Translations as Translations
     from dhyan.decoding.translator import Translator as Translator
     from dhyan.errors import UserError as UserError
-    from dhyan.insight.explain import explain as explain
     from dhyan.insight.heatmap import heatmap as heatmap
     from dhyan.run.load import load as load
     from dhyan.run.load import load_ensemble as load_ensemble
@@ -46,7 +46,7 @@ _MODULES = {
     "UserError": "dhyan.errors",
     "attend": "dhyan.attention.attend",
     "evaluate": "dhyan.api.evaluate",
-    "explain": "dhyan.insight.explain",
+    "explain": "dhyan.api.explain",
     "heatmap": "dhyan.insight.heatmap",
     "load": "dhyan.run.load",
     "load_ensemble": "dhyan.run.load",

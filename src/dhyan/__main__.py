@@ -1,4 +1,4 @@
-"""`python -m dhyan` is the command line."""
+"""Entry point of `python -m dhyan`: runs the command line."""
 
 from dhyan.cli import main
 

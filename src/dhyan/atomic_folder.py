@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError, spell_option
-from dhyan.safe_io.files import UnsafeFile, file_size, is_safe_name, read_file
+from dhyan.safe_io.bounded_files import UnsafeFile, file_size, is_safe_name, read_file
 from dhyan.safe_io.json_toml import read_json, safe_repr
 
 MANIFEST = "manifest.json"

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.attention import Attended
-from dhyan.display import html_weights, make_matrix_frame
 from dhyan.errors import UserError
 from dhyan.kernels.backend import reference_kernels
 from dhyan.models.interface import AttentionLayer
 from dhyan.models.interface import AttentionRole as AttentionRole
+from dhyan.notebook_display import html_weights, make_matrix_frame
 
 
 @dataclass(frozen=True, repr=False)

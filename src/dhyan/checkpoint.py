@@ -17,7 +17,7 @@ from dhyan.atomic_folder import MANIFEST, DamagedFolder, sync, to_json_bytes
 from dhyan.errors import UserError, spell, spell_option, spell_setting
 from dhyan.pretrained import model_folder, suggest_name
 from dhyan.quantization import dequantize
-from dhyan.safe_io.files import read_file
+from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.json_toml import read_json
 from dhyan.safe_io.safetensors_header import read_header
 
@@ -176,7 +176,27 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def lock_run(run: Path, *, wait: bool = False) -> IO[bytes]:
+def check_unlocked(run: Path, *, resume: bool) -> None:
+    """Raise an error if another process is training in a run folder, before any data are read."""
+    if (run / "lock").is_file():
+        with suppress(OSError), (run / "lock").open("a+b") as lock:
+            if not _try_lock(lock):
+                raise _locked(run, lock, resume=resume)
+
+
+def _locked(run: Path, lock: IO[bytes], *, resume: bool) -> UserError:
+    remedy = f"name another {spell_option('out')}"
+    if resume:
+        remedy = f"to resume when it ends, add {spell_option('wait', True)}; else {remedy}"
+    return UserError(f"{_lock_holder(run, lock)}; {remedy}")
+
+
+def _lock_holder(run: Path, lock: IO[bytes]) -> str:
+    lock.seek(0)
+    return f"{run}: process {lock.read().decode() or 'unknown'} is training here"
+
+
+def lock_run(run: Path, *, wait: bool = False, resume: bool = False) -> IO[bytes]:
     """Lock a run folder for as long as the returned file stays open, and remove temporary files.
 
     The lock ends with the process, however it ends. With `wait`, another process that holds it is
@@ -190,12 +210,10 @@ def lock_run(run: Path, *, wait: bool = False) -> IO[bytes]:
             f"{run}: cannot be written to: {error.strerror}; name another {spell_option('out')}"
         ) from None
     if not _try_lock(lock):
-        lock.seek(0)
-        problem = f"{run}: process {lock.read().decode() or 'unknown'} is training here"
         if not wait:
-            lock.close()
-            raise UserError(f"{problem}; name another {spell_option('out')}")
-        logger.info(f"{problem}: waiting for its end")
+            with lock:
+                raise _locked(run, lock, resume=resume)
+        logger.info(f"{_lock_holder(run, lock)}: waiting for its end")
         _wait_for_lock(lock)
     lock.truncate(0)
     lock.write(str(os.getpid()).encode())

@@ -1,4 +1,4 @@
-"""Weights stored in fewer bits: float16, or whole numbers with a scale per row.
+"""Quantization of stored weights: float16, or int8/int6 with a scale per row; loaded as float32.
 
 Loaded weights are float32 whatever they are stored as. A matrix `name` of the type I8 has its scales
 beside it, as `name:scale`: the weight is the whole number times the scale of its row. A row is an

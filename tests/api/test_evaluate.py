@@ -53,3 +53,31 @@ def test_mistakes_are_one_line(model, arguments, message):
     with pytest.raises(dhyan.UserError) as caught:
         dhyan.evaluate(model, [("one", "एक"), ("two", "दो")], **arguments)
     assert message in str(caught.value)
+
+
+def test_arguments_in_the_wrong_order_name_the_order(trained, pairs):
+    with pytest.raises(dhyan.UserError, match=r"the order is dhyan\.evaluate\(model, data\)"):
+        dhyan.evaluate(pairs, trained.folder)
+    with pytest.raises(
+        dhyan.UserError, match=r"the order is dhyan\.train\(data, recipe\)"
+    ) as caught:
+        dhyan.train("numbers", pairs * 100)
+    assert len(str(caught.value)) < 200
+
+
+def test_sources_in_another_language_are_warned_of(trained, pairs, caplog):
+    swapped = [(target, source) for source, target in pairs if len(target) < 20][:30]
+    dhyan.evaluate(trained, swapped, ["chrf"], beam=1, max_length=2)
+    assert "seem to be swapped" in caplog.text
+    caplog.clear()
+    dhyan.evaluate(trained, pairs[:30], ["chrf"], beam=1, max_length=2)
+    assert not caplog.text
+
+
+def test_attention_maps_of_a_folder_are_those_of_its_translator(trained, pairs):
+    text = pairs[0][0]
+    maps = [dhyan.explain(model, text) for model in (trained, trained.translator, trained.folder)]
+    assert maps[0][0].weights.equal(maps[1][0].weights)
+    assert maps[0][0].weights.equal(maps[2][0].weights)
+    with pytest.raises(dhyan.UserError, match="no such model folder"):
+        dhyan.explain("Where is it?", text)

@@ -1,4 +1,4 @@
-"""Screenshots for README and docs: `make pictures` takes them with the demo models."""
+"""Screenshots for README and docs: `make pictures` takes them with the pretrained models."""
 
 import os
 from contextlib import suppress
@@ -9,36 +9,38 @@ import pytest
 from PIL import Image
 from playwright.sync_api import TimeoutError
 
-from dhyan.studio.demo_models import cache_folder, trained_models
+from dhyan.pretrained import model_folder, model_names
 from dhyan.studio.registry import ModelRegistry
 from tests.browser.conftest import Studio, serving
 
 FOLDER = os.environ.get("PICTURES")  # without it the screenshots go to a temporary folder
+PREFIX = "en-hi-" if FOLDER else ""  # of the models' names
 BOAT = quote("Amit came to the bank and rowed the boat.")
 RIVER = quote("The bank of the river is far.")
+COOK = quote("My mother is cooking rice in the kitchen.")
 APPLE = quote("Apple launched a new phone while I was eating an orange.")
 SHOTS = {
-    "translate": f"/translate?text={BOAT}&model=bahdanau&target=2&source=5",
-    "ribbons": f"/translate?text={APPLE}&model=transformer&display=ribbons&target=6&theme=dark",
-    "hindi": f"/translate?text={RIVER}&model=luong&language=hi&target=3&source=2",
-    "step": f"/step?text={BOAT}&model=bahdanau&target=2&source=5",
-    "qkv": f"/qkv?text={RIVER}&model=transformer&role=encoder_self&layer=1&head=1&target=2",
+    "translate": f"/translate?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
+    "ribbons": f"/translate?text={APPLE}&model={PREFIX}transformer&display=ribbons&target=6&theme=dark",
+    "hindi": f"/translate?text={COOK}&model={PREFIX}luong&language=hi&target=6&source=4",
+    "step": f"/step?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
+    "qkv": f"/qkv?text={RIVER}&model={PREFIX}transformer&role=encoder_self&layer=1&head=1&target=2",
     "toy": "/qkv?toy=cat",
-    "heads": f"/heads?text={APPLE}&model=transformer&role=cross",
-    "mask": f"/mask?text={RIVER}&model=transformer",
+    "heads": f"/heads?text={APPLE}&model={PREFIX}transformer&role=cross",
+    "mask": f"/mask?text={RIVER}&model={PREFIX}transformer",
     "gravity": "/gravity",
     "scale": "/scale",
     "length": "/length?theme=dark",
-    "train": f"/train?text={BOAT}&model=bahdanau",
-    "compare": f"/compare?text={BOAT}&model=bahdanau&model2=luong",
+    "train": f"/train?text={RIVER}&model=bahdanau",
+    "compare": f"/compare?text={BOAT}&model={PREFIX}bahdanau&model2={PREFIX}luong",
 }
 
 
-@pytest.fixture(scope="module")
-def gallery(browser, models):
-    """The page with the demo models, or with the small ones."""
-    folders = trained_models(cache_folder()) if FOLDER else models
-    assert folders, "run `dhyan studio` once: its models are in the pictures"
+@pytest.fixture
+def gallery(browser, models, name):
+    """The page with the pretrained models; that of training, which needs a run, with small ones."""
+    pretrained = FOLDER and name != "train"
+    folders = list(map(model_folder, model_names())) if pretrained else models
     with serving(ModelRegistry(folders)) as address:
         opened = Studio(browser, address)
         yield opened

@@ -4,7 +4,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from dhyan.insight.decoder_steps import decoder_steps
+from dhyan.insight.decoder_step_operands import decoder_steps
 from dhyan.studio.schemas import to_json
 from tests.browser.conftest import current_url
 from tests.lessons.untrained_models import ENGLISH, untrained_translator

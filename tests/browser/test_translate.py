@@ -4,10 +4,13 @@ import base64
 import struct
 from urllib.parse import parse_qs, quote, urlsplit
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.conftest import current_url
+from dhyan.pretrained import card_of, model_folder
+from dhyan.studio.registry import ModelRegistry
+from tests.browser.conftest import Studio, current_url, serving
 
 SENTENCE = "How are you?"
 PREFIX = "नदी का"  # the small models generate little without a prefix
@@ -42,7 +45,7 @@ def loaded(page):
 
 def test_map_shows_the_weights_of_the_model(studio):
     page = studio.open("/translate?model=bahdanau")
-    expect(page.locator(".start-examples button")).to_have_count(3)
+    expect(page.locator(".start-examples button")).to_have_count(5)
     page.keyboard.press("/")
     page.keyboard.type(SENTENCE)
     page.keyboard.press("Enter")
@@ -56,6 +59,51 @@ def test_map_shows_the_weights_of_the_model(studio):
     assert page.locator(".pair-target .pair-word").count() == len(expected)
     assert set(page.locator(".row-statistic").all_text_contents()) >= {"1.000", "Σ"}
     expect(page.locator(".live")).not_to_be_empty()
+
+
+@pytest.mark.parametrize(
+    ("language", "new", "seen"),
+    [("en", "new", "seen in training"), ("hi", "नया", "प्रशिक्षण में देखा हुआ")],
+)
+def test_sentences_are_marked_as_new_or_seen_in_training(studio, language, new, seen):
+    page = studio.open(f"/translate?model=bahdanau&language={language}")
+    for row in (".start-examples", ".examples"):
+        expect(page.locator(f"{row} li", has_text="My sister works").locator(".mark")).to_have_text(
+            new
+        )
+        lights = page.locator(f"{row} li", has_text="Turn off the lights")
+        expect(lights.locator(".mark")).to_have_text(seen)
+    mark = page.locator("#sentence-mark .mark")
+    expect(mark).to_be_hidden()
+    for text, expected in (("how are you", seen), ("How is the weather there?", new)):
+        page.locator("#sentence").fill(text)
+        page.locator("#sentence").press("Enter")
+        expect(mark).to_have_text(expected)
+        expect(mark).to_be_visible()
+
+
+def test_the_scores_of_a_pretrained_model_stand_beside_its_name(browser, models):
+    folders = [model_folder("en-hi-bahdanau"), models[1]]
+    with serving(ModelRegistry(folders)) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/translate")
+        scores = card_of("en-hi-bahdanau").scores
+        text = " · ".join(f"{score.name} {score.value:.1f}" for score in scores.values())
+        expect(page.locator("#model-scores")).to_have_text(text)
+        page.select_option("#model", "bahdanau")
+        expect(page.locator("#model-scores")).to_be_empty()
+        opened.close()
+    assert not opened.wrong
+
+
+def test_without_a_model_the_page_says_what_to_do(browser):
+    with serving(ModelRegistry([])) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/translate")
+        expect(page.locator(".start-card")).to_contain_text("dhyan train numbers")
+        expect(page.locator("#status")).to_contain_text("There is no model here")
+        opened.close()
+    assert not opened.wrong
 
 
 def test_hover_does_not_select_and_keyboard_does(studio):

@@ -243,7 +243,9 @@ def test_the_model_card_has_recipe_parameters_scores_and_checksums(workspace):
     text = here("info", "runs/bahdanau2015-small", cwd=folder).stdout.decode()
     for part in ("Bahdanau", "source en, target hi", "score additive", "model.safetensors", "chrf"):
         assert part in text
+    assert "fingerprint" not in text  # of the data: hashes to compare, in the JSON only
     facts = json.loads(here("info", "runs/bahdanau2015-small", "--json", cwd=folder).stdout)
+    assert facts["fingerprint"]
     import dhyan as package
 
     model = package.load(folder / "runs/bahdanau2015-small").model

@@ -618,5 +618,37 @@ def test_an_error_of_a_table_comes_before_the_model_is_loaded(
     refused(folder, message, tmp_path / name, *arguments, model="nowhere")
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "\ufeffid,text\r\n1,one\r\n2,two\r\n"),
+        ("a.csv", "\ufeffsep=;\r\nid;text\r\n1;one\r\n2;two\r\n"),
+        ("a.tsv", "\ufeffid\ttext\r\n1\tone\r\n2\ttwo\r\n"),
+        ("a.csv", "id;text\n1;one\n2;two\n"),
+        ("a.jsonl", '\ufeff{"text": "one"}\r\n{"text": "two"}\r\n'),
+    ],
+)
+def test_a_table_keeps_its_form(folder, tmp_path, name, content):
+    file, output = tmp_path / name, tmp_path / f"out-{name}"
+    file.write_bytes(content.encode())
+    run(folder, file, "--columns", "text", "-o", output)
+    written = output.read_bytes().decode()
+    assert written.startswith("\ufeff") == content.startswith("\ufeff")
+    assert written.count("\r\n") == content.count("\r\n")
+    assert written.count("\n") == content.count("\n")
+    assert ("sep=;" in written) == ("sep=;" in content)
+    for line, before in zip(written.splitlines(), content.splitlines(), strict=True):
+        assert line.startswith(before.removesuffix("}"))
+
+
+def test_a_column_of_numbers_gives_a_warning(folder, tmp_path):
+    (tmp_path / "a.csv").write_text("Id,text\n1,one\n2,two\n3b,\n")
+    _, err = run(folder, tmp_path / "a.csv", "--columns", "Id")
+    assert "2 of 3 cells of column Id have no letters" in err
+    assert "name another of Id, text" in err
+    _, err = run(folder, tmp_path / "a.csv", "--columns", "text")
+    assert "no letters" not in err
+
+
 def test_stdin_has_no_columns(folder):
     refused(folder, "--columns text: is a column of a table; name its FILE", "--columns", "text")

@@ -6,7 +6,7 @@ from typing import get_type_hints
 import pytest
 
 from dhyan.config import DecodingChanges, DecodingOptions
-from dhyan.config.settings import settings_of
+from dhyan.config.declare_settings import settings_of
 from dhyan.errors import UnsupportedOption, UserError
 
 

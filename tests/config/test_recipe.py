@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from dhyan.config import Recipe, RecipeError, load_recipe, parse_recipe
-from dhyan.config.settings import section_types, settings_of
+from dhyan.config.declare_settings import section_types, settings_of
 from dhyan.config.toml import KEYS
 from dhyan.errors import UserError
 

@@ -4,8 +4,9 @@ import pytest
 
 from dhyan.data.corpus_statistics import LengthStatistics, corpus_statistics
 from dhyan.data.filters import split_words
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
+from dhyan.data.read_report import ReadReport
 from dhyan.errors import UserError
 
 

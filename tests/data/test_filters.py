@@ -9,10 +9,10 @@ from dhyan.cli.data import app
 from dhyan.config import differences, load_recipe
 from dhyan.data.corpus import load_corpus
 from dhyan.data.filters import has_entity, unescape_entities
-from dhyan.data.pairs import ReadReport
 from dhyan.data.prepare import prepare
 from dhyan.data.prepared_corpus import open_prepared
 from dhyan.data.read_pairs import read_pairs
+from dhyan.data.read_report import ReadReport
 from dhyan.errors import UserError
 from dhyan.run.resume_checks import MAY_CHANGE
 from tests.tiny_models import tiny_settings

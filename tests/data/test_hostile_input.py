@@ -17,8 +17,8 @@ from dhyan.cli.messages import ProgressLines
 from dhyan.cli.translate import TranslationJob
 from dhyan.cli.translate_io import OutputStyle, in_chunks, read_input
 from dhyan.config import DecodingOptions
-from dhyan.data.read_text import MAX_LINE_BYTES
-from dhyan.decoding.language_check import LanguageCheck
+from dhyan.data.text_lines import MAX_LINE_BYTES
+from dhyan.decoding.source_language_check import LanguageCheck
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.run import train

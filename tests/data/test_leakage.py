@@ -116,6 +116,17 @@ def scan(tests, train):
     return detector.report()
 
 
+def test_a_match_names_the_files_of_the_side_that_matched():
+    detector = LeakageDetector()
+    same = "one and the same sentence"
+    detector.add_test([Pair("a b c d e", same, 7), Pair(same, "f g h i j", 8)], "t.en", "t.vi")
+    detector.scan([Pair("k l m n o", same, 3), Pair(same, "p q r s t", 4)], "a.en", "a.vi")
+    report = detector.report()
+    assert str(report.occurrences("target")) == "t.vi:7 = a.vi:3"
+    assert str(report.occurrences("source")) == "t.en:8 = a.en:4"
+    assert "first t.vi:7 = a.vi:3" in str(report)
+
+
 def test_a_few_short_sentences_in_both_are_allowed():
     rest = [(f"long sentence number {n} of all", f"लंबा वाक्य क्रमांक {n} यहाँ") for n in range(19)]
     few = scan([("Thank you!", "धन्यवाद।"), *rest], [("thank you", "धन्यवाद")])
@@ -314,8 +325,8 @@ def test_the_check_counts_leakage_by_side_and_match(folder):
     assert "test in the corpus   exact  folded    near\nsources                  0 " in clean.stdout
     leaky = run("data", "check", *files, folder / "leaky.en", "--test-target", folder / "leaky.hi")
     assert leaky.exit_code == 2
-    for side in ("sources", "targets", "pairs"):
-        assert f"\n{side:<18}       4       0       0  {folder}/leaky.en:1 = " in leaky.stdout
+    for side, file in (("sources", "leaky.en"), ("targets", "leaky.hi"), ("pairs", "leaky.en")):
+        assert f"\n{side:<18}       4       0       0  {folder}/{file}:1 = " in leaky.stdout
     refused = run("data", "check", *files[:2], "--test-target", folder / "clean.hi")
     assert "clean.hi: has no source side; add --test-source FILE" in str(refused.exception)
 

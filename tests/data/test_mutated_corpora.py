@@ -9,8 +9,8 @@ import pytest
 
 from dhyan.data.corpus_statistics import corpus_statistics
 from dhyan.data.leakage import LeakageDetector
-from dhyan.data.pairs import ReadReport
 from dhyan.data.read_pairs import read_pairs
+from dhyan.data.read_report import ReadReport
 from dhyan.errors import UserError
 from tests.data.bad_corpora import EN, ENGLISH, HI, HINDI, JSONL, TSV
 from tests.data.hostile_text import hostile_line

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from dhyan.batch import Tokens
 from dhyan.data.encode import encode_pairs
 from dhyan.data.filters import MAX_CHARACTERS, LengthFilter
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.read_text import OPENERS
+from dhyan.data.read_report import ReadReport
+from dhyan.data.text_lines import OPENERS
 from dhyan.errors import UserError
 from dhyan.special_tokens import BOS, EOS
 

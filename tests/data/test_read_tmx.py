@@ -6,8 +6,9 @@ import tracemalloc
 import pytest
 
 from dhyan.data.filters import MAX_CHARACTERS
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
+from dhyan.data.read_report import ReadReport
 from dhyan.errors import UserError
 
 DOCTYPE = '<!DOCTYPE tmx SYSTEM "tmx14.dtd">'

@@ -13,7 +13,7 @@ from dhyan.decoding.engine import engine as engine_module
 from dhyan.decoding.engine import engine_supports
 from dhyan.decoding.engine.engine import Engine, supports_model
 from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.request import Request
+from dhyan.decoding.prepare_requests import Request
 from dhyan.decoding.rules import forbid_tokens
 from dhyan.decoding.search import beam_search, greedy_search
 from dhyan.decoding.translator import Searcher

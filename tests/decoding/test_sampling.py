@@ -7,7 +7,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dhyan.config import DecodingOptions
-from dhyan.config.settings import settings_of
+from dhyan.config.declare_settings import settings_of
 from dhyan.decoding import sampling
 from dhyan.decoding.rules import forbid_tokens
 from dhyan.decoding.sampling import Sampler

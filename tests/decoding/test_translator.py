@@ -8,7 +8,7 @@ import torch
 
 from dhyan.config import DecodingOptions, Recipe
 from dhyan.decoding.forced_decoding import coverage
-from dhyan.decoding.request import LengthLimits, Request, TooLong
+from dhyan.decoding.prepare_requests import LengthLimits, Request, TooLong
 from dhyan.errors import UserError
 from dhyan.insight.explain import cross_maps, explain_translation
 from dhyan.models.build import build_model

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dhyan.insight.blocks import Paragraph
+from dhyan.insight.lesson_blocks import Paragraph
 from dhyan.lessons.catalogue import FOLDER, LESSONS, find_lesson
 
 ROOT = Path(__file__).parents[2]

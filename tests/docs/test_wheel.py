@@ -58,7 +58,6 @@ def test_the_wheel_works_far_from_the_checkout(tmp_path):
         "static/index.html",
         "static/js/main.js",
         "static/icon.svg",
-        "demo_recipes/notes.txt",
     ):
         assert f"dhyan/studio/{part}" in names
     assert "tests/" not in names

@@ -33,7 +33,7 @@ def test_every_flipped_bit_and_truncation_is_detected_and_skipped(log, training_
     folder, older = run / f"step-{newest}", run / f"step-{newest - 1}"
     older_files = read_checkpoint(older)
     paths = sorted(folder.iterdir())
-    assert len(paths) == 7
+    assert len(paths) == 8
     for damage, count in ((flip_bit, FLIPS), (truncate, TRUNCATIONS)):
         for number in range(count):
             path = paths[number % len(paths)]

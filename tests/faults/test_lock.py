@@ -19,7 +19,8 @@ def test_a_second_run_is_refused_and_a_dead_process_holds_no_lock(server, traini
     code, output = server.run(*training.arguments(out, LONG))
     assert code == 2
     assert output.splitlines()[-1] == (
-        f"dhyan: {out}: process {first.pid} is training here; name another --out"
+        f"dhyan: {out}: process {first.pid} is training here; "
+        "to resume when it ends, add --wait; else name another --out"
     )
     first.send(signal.SIGKILL)
     assert first.wait() == -signal.SIGKILL

@@ -13,7 +13,7 @@ from dhyan.training.cuda_graph import CudaGraphUpdate, Replay
 from dhyan.training.events import BatchSplit, Stepped
 from dhyan.training.loss import Objective
 from dhyan.training.out_of_memory import is_out_of_memory, split_batches
-from dhyan.training.progress import event_lines
+from dhyan.training.progress_display import event_lines
 from dhyan.training.update import EagerUpdate
 from tests.training.test_trainer import Endless, make_trainer, weights
 from tests.training.test_update import FakeRecorder, fused

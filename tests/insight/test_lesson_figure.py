@@ -8,7 +8,10 @@ import torch
 from matplotlib.colors import to_hex
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import (
+from dhyan.insight.colors import DARK, LIGHT, blend, contrast
+from dhyan.insight.fonts import Font, families
+from dhyan.insight.heatmap import DOTS, LABEL, POINTS, save
+from dhyan.insight.lesson_blocks import (
     Curve,
     LineChart,
     Paragraph,
@@ -20,12 +23,9 @@ from dhyan.insight.blocks import (
     heatmap,
     table,
 )
-from dhyan.insight.colors import DARK, LIGHT, blend, contrast
-from dhyan.insight.fonts import Font, families
-from dhyan.insight.heatmap import DOTS, LABEL, POINTS, save
 from dhyan.insight.lesson_figure import MARGIN, WIDEST, draw_figure, flow, size_block, texts_of
-from dhyan.insight.lesson_text import as_plain_text
-from dhyan.insight.page_layout import FigureStyle
+from dhyan.insight.lesson_figure_layout import FigureStyle
+from dhyan.insight.lesson_terminal_page import as_plain_text
 
 CURVES = (Curve("scaled", [1, 2, 1]), Curve("not", [1, 8, 60]))
 POINTS_SEEN = (Point("bank", 9, 3, faint=True), Point("bank", 7.6, 3.8))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve
 from dhyan.insight.heatmap import save
+from dhyan.insight.lesson_blocks import Curve
 from dhyan.insight.line_chart import line_chart, spread
 
 WORDS = {"title": "BLEU", "x_label": "words", "y_label": "BLEU"}

@@ -5,7 +5,7 @@ import pytest
 from dhyan.attention_maps import attends_to_source
 from dhyan.cli.show import choose_maps
 from dhyan.errors import UserError
-from dhyan.insight.decoder_steps import decoder_steps
+from dhyan.insight.decoder_step_operands import decoder_steps
 from dhyan.insight.explain import explain
 from dhyan.insight.heatmap import heatmap
 from dhyan.insight.trace import Trace, trace

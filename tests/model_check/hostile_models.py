@@ -10,13 +10,15 @@ import shutil
 import socket
 import tarfile
 import zipfile
+import zlib
 
 import numpy
 from safetensors.numpy import load, save
 
 from dhyan import atomic_folder
 from dhyan.config import Data, DecodingOptions, RNNEncoder
-from dhyan.config.settings import settings_of
+from dhyan.config.declare_settings import settings_of
+from dhyan.data.training_sentences import MAGIC
 from dhyan.model_check import parse_saved_recipe
 from dhyan.model_check.checkpoint_contents import weight_shapes
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES
@@ -26,6 +28,7 @@ from tests.model_check.valid_model import STEP, replace_file, rewrite_manifest
 WEIGHTS, RECIPE, SOURCE = "model.safetensors", "recipe.toml", "source.json"
 OPTIMIZER_STATE, TRAIN_STATE, BIAS = "training.safetensors", "training.json", "decoder.output.bias"
 OUTPUT, CARD = "decoder.output.weight", "card.json"
+SENTENCES = "training-sentences.bin"
 FILES = (RECIPE, WEIGHTS, SOURCE, "target.json", OPTIMIZER_STATE, TRAIN_STATE)
 MAX_LAYERS = settings_of(RNNEncoder)["layers"].high
 HOSTILE_CHECKPOINTS = {}
@@ -657,6 +660,19 @@ hostile("card-too-large")(filled(CARD, b"{}" + b" " * 2**16))
 @hostile()
 def card_of_a_terabyte(folder, marker):
     sparse_file(folder, CARD, b"{", 2**40)
+
+
+# training sentences
+
+hostile("sentences-pickle")(filled(SENTENCES, payload))
+hostile("sentences-bomb")(filled(SENTENCES, MAGIC + zlib.compress(bytes(2**26))))
+hostile("sentences-beyond-28-bits")(filled(SENTENCES, MAGIC + zlib.compress(b"\xff" * 64)))
+hostile("sentences-cut-off")(filled(SENTENCES, MAGIC + zlib.compress(bytes(4))[:-1]))
+
+
+@hostile()
+def sentences_of_a_terabyte(folder, marker):
+    sparse_file(folder, SENTENCES, MAGIC, 2**40)
 
 
 # whole run folders

@@ -10,7 +10,7 @@ import pytest
 
 from dhyan import config
 from dhyan.config import load_recipe, shipped_recipes
-from dhyan.config.settings import settings_of
+from dhyan.config.declare_settings import settings_of
 from dhyan.errors import UserError
 from dhyan.model_check import read_model
 from dhyan.model_check.checkpoint_contents import (

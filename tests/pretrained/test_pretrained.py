@@ -13,6 +13,7 @@ from dhyan.checkpoint import find_checkpoint
 from dhyan.cli.demo import show_pretrained
 from dhyan.config import dump_recipe, load_recipe, with_absolute_paths
 from dhyan.errors import UserError
+from dhyan.model_check import read_training_sentences
 from dhyan.pretrained import (
     ALIASES,
     MODELS,
@@ -25,15 +26,16 @@ from dhyan.pretrained import (
     model_names,
 )
 from dhyan.pretrained.card import Card, parse_card, read_card
-from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
-from experiments.pretrained.corpus import without_everyday
+from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
+from experiments.pretrained.corpus import Primer, primer_pairs, without_everyday
+from experiments.pretrained.key_words import has_key_words
 from tests.pretrained.packed_models import CARD
 from tests.serving.running_server import start_and_stop
 from tests.studio.running_server import running
 from tests.tiny_models import environment, here, write_corpus
 
 SHIPPED = sorted(path.parent.name for path in MODELS.glob("*/card.json"))
-MAX_SHIPPED_BYTES = 60_000_000  # on disk; the wheel's share has a test of its own
+MAX_SHIPPED_BYTES = 40_000_000  # on disk; the wheel's share has a test of its own
 
 
 def test_eight_names_are_known():
@@ -67,6 +69,25 @@ def test_every_shipped_model_is_whole_and_translates(monkeypatch):
         assert all(translation.text for translation in translator(list(EVERYDAY_SENTENCES[:5])))
 
 
+def test_no_shipped_model_was_trained_on_an_everyday_sentence(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for name in model_names():
+        seen = read_training_sentences(name)
+        assert 50_000 < len(seen) < sum(text.pairs for text in card_of(name).data)
+        assert seen.false_positive_rate < 0.001
+        assert not [sentence for sentence in EVERYDAY_SENTENCES if sentence in seen]
+
+
+def test_sentences_of_the_training_text_are_seen(monkeypatch):
+    """Of the primer's first sentences few may be missing: those near a test sentence."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    sentences = [english for english, _ in without_everyday(primer_pairs(Primer(pairs=200)))]
+    for name in model_names():
+        if name.startswith("en-hi"):
+            seen = read_training_sentences(name)
+            assert sum(sentence in seen for sentence in sentences) >= 0.95 * len(sentences)
+
+
 def test_a_name_is_a_model_and_a_path_is_a_folder(models, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "en-hi").mkdir()
@@ -96,7 +117,13 @@ def test_a_card_is_read_as_it_was_written(models):
     assert parse_card(json.loads(json.dumps(CARD.to_json()))) == CARD
 
 
-@pytest.mark.parametrize("change", [{"more": 1}, {"data": 3}, {"scores": [1]}, {"limits": None}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": 1}, {"data": 3}, {"scores": [1]}, {"limits": None},
+        {"scores": {"bleu": {"name": "BLEU", "value": "30", "signature": ""}}},
+    ],
+)  # fmt: skip
 def test_a_wrong_card_is_one_line_of_error(change, tmp_path):
     (tmp_path / "card.json").write_text(json.dumps({**CARD.to_json(), **change}))
     with pytest.raises(UserError, match="card.json: is not a model card") as caught:
@@ -197,12 +224,11 @@ def get_models(address):
 
 def test_the_studio_lists_pretrained_models_then_runs(packed, tmp_path):
     shutil.copytree(packed.parent / "runs" / "mine", tmp_path / "runs" / "own")
-    places = {VARIABLE: str(packed), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    places = {VARIABLE: str(packed)}
     with running(cwd=tmp_path, **places) as (_, address):
         assert get_models(address) == ["en-hi-transformer", "en-hi-bahdanau", "mine", "own"]
     with running("en-hi", cwd=tmp_path, **places) as (_, address):
         assert get_models(address) == ["en-hi-transformer"]
-    assert not (tmp_path / "cache").exists()
 
 
 def test_the_card_has_every_field_in_its_text():
@@ -230,3 +256,8 @@ def test_the_demo_without_a_pretrained_model_says_so(tmp_path, monkeypatch, log)
 def test_everyday_sentences_are_left_out_of_the_training_text():
     pairs = [("my sister works in a hospital", "a"), ("My sister sings.", "b")]
     assert list(without_everyday(pairs)) == [("My sister sings.", "b")]
+
+
+def test_key_words_may_be_spelled_without_nukta_and_chandrabindu():
+    assert has_key_words("मेरी मां ने बाजार से फल खरीदे।", "माँ/माता बाज़ार ख़रीद")
+    assert not has_key_words("मेरी बहन ने बाज़ार से फल ख़रीदे।", "माँ/माता बाज़ार ख़रीद")

@@ -9,9 +9,12 @@ import dhyan
 from dhyan.checkpoint import read_checkpoint, steps_in, tensors_from_bytes
 from dhyan.cli.average import average as average_command
 from dhyan.cli.info import info
+from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.errors import UserError
+from dhyan.model_check import read_training_sentences
 from dhyan.run import train
 from dhyan.run.average_checkpoints import average, mean, newest
+from tests.model_check.valid_model import rewrite_manifest
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
@@ -44,6 +47,16 @@ def test_the_mean_of_a_model_with_itself_is_that_model(run, tmp_path):
     folder = average([run / "step-6", tmp_path / "copy"], tmp_path / "out")
     for name, weight in weights(folder).items():
         assert torch.equal(weight, weights(run / "step-6")[name])
+
+
+def test_an_average_knows_the_sentences_of_all_its_models(run, tmp_path):
+    folder = average(newest(run, 2), tmp_path / "known")
+    assert len(read_training_sentences(folder)) == len(read_training_sentences(run)) > 0
+    shutil.copytree(run / "step-4", tmp_path / "unknown")
+    (tmp_path / "unknown" / TRAINING_SENTENCES).unlink()
+    rewrite_manifest(tmp_path / "unknown", step=4)
+    folder = average([run / "step-6", tmp_path / "unknown"], tmp_path / "out")
+    assert read_training_sentences(folder) is None
 
 
 def test_an_average_can_be_loaded_and_is_the_mean_of_the_newest(run, files, tmp_path):

@@ -13,7 +13,9 @@ from dhyan.cli.recipe import find_recipe, override_recipe
 from dhyan.cli.train import train as command
 from dhyan.config import load_recipe
 from dhyan.data.synthetic import reverse_pairs
+from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.errors import UserError
+from dhyan.model_check import read_training_sentences
 from dhyan.run import train
 from dhyan.run.fine_tune import (
     NEW,
@@ -27,6 +29,7 @@ from dhyan.run.fine_tune import (
 from dhyan.run.load import load_saved_recipe
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Validated
+from tests.model_check.valid_model import rewrite_manifest
 from tests.tiny_models import RECIPES, as_arguments, tiny_recipe, tiny_settings, write_corpus
 
 FAMILIES = ["rnn", "transformer"]
@@ -227,6 +230,23 @@ def test_a_resumed_run_does_not_need_the_pretrained_model(family, files, trained
     )
     list(train(without_init, again, resume=True, threads=1))
     assert read_checkpoint(again / "step-4") == read_checkpoint(whole / "step-4")
+
+
+def test_a_fine_tuned_model_has_seen_the_sentences_of_both_trainings(
+    family, trained, others, tmp_path
+):
+    vocabulary = {"training.init_vocabulary": "new"}
+    list(fine_tune(family, others, trained[0], tmp_path / "run", **vocabulary))
+    before, after = read_training_sentences(trained[0]), read_training_sentences(tmp_path / "run")
+    assert others[0].read_text().splitlines()[1] in after
+    assert len(after) > len(before)
+    assert set(before.hashes) < set(after.hashes)
+    unknown = tmp_path / "unknown"
+    shutil.copytree(trained[0] / "step-12", unknown)
+    (unknown / TRAINING_SENTENCES).unlink()
+    rewrite_manifest(unknown, step=12)
+    list(fine_tune(family, others, unknown, tmp_path / "from-unknown", **vocabulary))
+    assert read_training_sentences(tmp_path / "from-unknown") is None
 
 
 def test_the_command_line_has_init_options(family, files, trained, tmp_path):

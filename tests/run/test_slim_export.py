@@ -8,15 +8,20 @@ import torch
 from dhyan.atomic_folder import MANIFEST
 from dhyan.checkpoint import find_checkpoint, read_manifest, weights_from_bytes
 from dhyan.config import load_recipe
+from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.errors import UserError
-from dhyan.model_check import check_folder, read_model
+from dhyan.model_check import check_folder, read_model, read_training_sentences
 from dhyan.pretrained.card import CARD
 from dhyan.quantization import PRECISIONS
 from dhyan.run import load, train
 from dhyan.run.slim_export import write_slim
+from tests.model_check.valid_model import replace_file, rewrite_manifest
 from tests.tiny_models import tiny_recipe, write_corpus
 
-FILES = {"recipe.toml", "model.safetensors", "source.json", "target.json", MANIFEST}
+FILES = {
+    *("recipe.toml", "model.safetensors", "source.json", "target.json"),
+    *(TRAINING_SENTENCES, MANIFEST),
+}
 SENTENCES = ["one two three", "seventy", "five hundred and six"]
 
 
@@ -95,12 +100,37 @@ def test_a_flipped_bit_is_detected(run, tmp_path, name):
 
 @pytest.mark.parametrize("data", [b"[1]", b"\xff", b"{", b'{"a": NaN}', b"[" * 30_000])
 def test_a_card_that_is_no_table_is_refused_before_torch(run, tmp_path, data):
-    from tests.model_check.valid_model import replace_file
-
     slim = write_slim(run, tmp_path / "slim", card={"about": "x"})
     replace_file(slim, CARD, data)
     with pytest.raises(UserError, match=r"card\.json: is not a table of JSON"):
         check_folder(slim)
+
+
+@pytest.mark.parametrize("data", [b"", b"[1]", b"\x80\x04."])
+def test_a_broken_file_of_training_sentences_is_refused(run, tmp_path, data):
+    slim = write_slim(run, tmp_path / "slim")
+    replace_file(slim, TRAINING_SENTENCES, data)
+    for read in (check_folder, read_training_sentences):
+        with pytest.raises(UserError, match=r"sentences\.bin: is not a file of training sentences"):
+            read(slim)
+
+
+def test_training_sentences_survive_the_export(run, tmp_path):
+    slim = write_slim(run, tmp_path / "slim")
+    before, after = read_training_sentences(run), read_training_sentences(slim)
+    assert before.hashes.tolist() == after.hashes.tolist()
+    held_out, trained, *_ = (run.parent / "a.en").read_text().splitlines()
+    assert trained in after
+    assert held_out not in after
+
+
+def test_a_model_without_the_file_does_not_know(run, tmp_path):
+    slim = write_slim(run, tmp_path / "slim")
+    (slim / TRAINING_SENTENCES).unlink()
+    rewrite_manifest(slim)
+    assert read_training_sentences(slim) is None
+    again = write_slim(slim, tmp_path / "again")
+    assert not (again / TRAINING_SENTENCES).exists()
 
 
 def test_a_run_is_fine_tuned_from_a_slim_folder(run, tmp_path):

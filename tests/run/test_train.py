@@ -1,5 +1,6 @@
 """From files to a run folder and back: training, loading, resuming."""
 
+import importlib
 import inspect
 import json
 import os
@@ -21,6 +22,8 @@ from dhyan.run.train import parse_arguments
 from dhyan.text.languages import language_of
 from dhyan.training.events import Saved, SaveFailed, Stepped, Validated
 from tests.tiny_models import OFTEN, RECIPES, SIZES, tiny_recipe, write_corpus
+
+train_module = importlib.import_module("dhyan.run.train")  # dhyan.run.train is its function
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +69,7 @@ def test_a_checkpoint_is_self_contained(finished):
         "target.json",
         "training.safetensors",
         "training.json",
+        "training-sentences.bin",
     }
 
 
@@ -593,3 +597,26 @@ def test_a_missing_device_is_named(monkeypatch):
             choose_device(name)
     with pytest.raises(UserError, match="'moon' cannot be used here"):
         choose_device("moon")
+
+
+def test_a_run_that_is_being_trained_is_refused_before_any_data_are_read(
+    files, tmp_path, monkeypatch
+):
+    recipe = tiny_recipe("rnn", *files, **{"training.steps": 1})
+    with train(recipe, tmp_path / "run", threads=1).lock:
+        monkeypatch.setattr(train_module, "load_corpus", None)
+        with pytest.raises(UserError, match=f"process {os.getpid()} is training .*wait=True"):
+            train(recipe, tmp_path / "run", resume=True)
+
+
+def test_a_run_of_unknown_languages_resumes_with_those_of_its_columns(files, tmp_path, monkeypatch):
+    lines = (path.read_text().splitlines() for path in files)
+    rows = ["English\tVietnamese", *map("\t".join, zip(*lines, strict=True))]
+    (tmp_path / "a.tsv").write_text("\n".join(rows))
+    recipe = tiny_recipe("rnn", tmp_path / "a.tsv", "", **{"training.steps": 2})
+    with monkeypatch.context() as without:
+        without.setattr(train_module, "with_languages", lambda recipe: recipe)
+        list(train(replace(recipe, training=replace(recipe.training, steps=1)), tmp_path / "run"))
+    list(train(recipe, tmp_path / "run", resume=True))
+    saved = load_recipe(tmp_path / "run" / "step-2" / "recipe.toml").data
+    assert (saved.source_language, saved.target_language) == ("en", "vi")

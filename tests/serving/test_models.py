@@ -61,6 +61,39 @@ def test_a_choice_that_fits_no_model_is_refused(several, fields, status, code):
         assert (got, json.loads(raw)["error"]["code"]) == (status, code)
 
 
+@pytest.fixture(scope="module")
+def unknown(tmp_path_factory):
+    """A server of one model whose languages are not known."""
+    models = {"one": {"languages": ["und", "und"], "words": {"und": ["a"]}}}
+    with running_server(tmp_path_factory.mktemp("unknown"), models=models) as running:
+        yield running
+
+
+def test_a_single_model_of_unknown_languages_accepts_any(unknown):
+    for fields in ({}, {"source_language": "en", "target_language": "vi"}, {"model": "one"}):
+        assert unknown.translate("a", **fields)[0] == 200
+    for source in ("en", "auto", "und"):
+        body = {"q": "a", "source": source, "target": "vi"}
+        assert unknown.request("POST", "/translate", body)[0] == 200
+
+
+def test_unknown_languages_are_reported_and_logged(unknown):
+    languages = json.loads(unknown.request("GET", "/languages")[2])
+    assert languages == [{"code": "und", "name": "Unknown", "targets": ["und"]}]
+    log = unknown.stderr.read_text()
+    assert log.count("data.source_language and data.target_language") == 1
+    schemas = json.loads(unknown.request("GET", "/openapi.json")[2])["components"]["schemas"]
+    assert "pattern" not in schemas["LibreTranslateRequest"]["properties"]["source"]
+
+
+def test_a_model_of_unknown_languages_must_be_named_among_several(tmp_path):
+    models = {"en-hi": MODELS["en-hi"], "other": {"languages": ["und", "und"]}}
+    pair = {"source_language": "en", "target_language": "vi"}
+    with running_server(tmp_path, models=models) as running:
+        assert running.translate("a", **pair)[0] == 404
+        assert running.translate("a", model="other", **pair)[0] == 200
+
+
 def test_libretranslate_clients_choose_by_languages(several):
     before = several.metrics(by_model=True)
     for source, target in (("en", "hi"), ("hi", "en"), ("auto", "en")):

@@ -239,6 +239,20 @@ def test_invalid_bodies_are_refused_and_not_repeated(server, path):
         assert SECRET.encode() not in raw
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"txt": "a"}, "text: Field required. Unknown field 'txt'; did you mean 'text'?"),
+        ({"text": "a", "bean": 2}, "Unknown field 'bean'; did you mean 'beam'?"),
+        ({"text": "a", SECRET: 2}, "Unknown field; /openapi.json lists the fields."),
+    ],
+)
+def test_a_misspelt_field_is_named_with_the_known_one(server, body, message):
+    for path in ("/v1/translate", "/v1/translate/stream"):
+        raw = server.request("POST", path, body)[2]
+        assert error_of(raw) == {"code": "invalid_request", "message": message}
+
+
 def mutated_bodies(count, seed):
     """Valid bodies with a few random edits."""
     rng = random.Random(seed)

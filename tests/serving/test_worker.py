@@ -1,10 +1,16 @@
 """The worker's errors: places in the request instead of what the client sent."""
 
+from dataclasses import replace
+
 import pytest
 
+from dhyan import config
+from dhyan.decoding.translator import Translator
 from dhyan.errors import UnsupportedOption
-from dhyan.serving.worker import check_glossary, error_without_terms
+from dhyan.models.build import build_model
+from dhyan.serving.worker import TranslationWorker, check_glossary, error_without_terms
 from dhyan.serving.worker_protocol import JobOptions
+from dhyan.text.tokenizer import Tokenizer
 
 OPTIONS = JobOptions(prefix="pre", glossary=(("a", "b"), ("c", "d")))
 
@@ -30,3 +36,16 @@ def test_two_target_terms_of_a_source_term_are_refused():
         "the glossary has both the target term of glossary[0] and the target term of glossary[1] "
         "for the source term of glossary[1]: keep one"
     )
+
+
+def test_unknown_languages_are_undetermined():
+    source, target = (Tokenizer.train([text], kind="words", size=30) for text in ("one", "two"))
+    sizes = {"width": 16, "heads": 2, "feed_forward_width": 32, "layers": 1}
+    recipe = config.Recipe(
+        encoder=config.TransformerEncoder(**sizes), decoder=config.TransformerDecoder(**sizes)
+    )
+    translator = Translator(build_model(recipe, len(source), len(target)), source, target)
+    worker = TranslationWorker(translator)
+    assert worker.languages == ("und", "und")
+    assert {"one", "two"} <= {*worker.known_words()["und"]}
+    assert TranslationWorker(replace(translator, language="vi")).languages == ("und", "vi")

@@ -1,7 +1,8 @@
 """Models for the page that train in seconds: one of every kind, on the sentences of the notes."""
 
 import shutil
-from itertools import islice
+from itertools import islice, product
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -9,7 +10,6 @@ from filelock import FileLock
 from dhyan.config import load_recipe
 from dhyan.data.primer import generate_sentences
 from dhyan.run import train
-from dhyan.studio.demo_models import note_sentences
 
 RNN = {
     "encoder.embedding_width": 24, "encoder.width": 32, "decoder.embedding_width": 24,
@@ -37,6 +37,7 @@ ALL = {
 NAMES = {"cho2014-small": "bottleneck"} | {
     name: name.partition("20")[0] for name in list(SMALL)[1:]
 }
+NOTES = Path(__file__).with_name("note_sentences.txt")
 OTHERS = 150  # sentences of the primer, for more words to say
 
 
@@ -54,7 +55,7 @@ def train_small(root):
 def write_small(folder):
     """The texts, as settings of a recipe."""
     folder.mkdir(parents=True, exist_ok=True)
-    notes = [pair for line in note_sentences() for pair in line]
+    notes = list(note_pairs())
     primer = islice(generate_sentences("train", max_words=8, core_share=0.15), OTHERS)
     pairs = notes + [(pair.english, pair.hindi) for pair in primer]
     settings = {}
@@ -65,6 +66,22 @@ def write_small(folder):
         settings[f"data.{key}"] = str(folder / key)
         (folder / key).write_text("".join(f"{pair[side]}\n" for pair in side_pairs))
     return settings
+
+
+def note_pairs():
+    """The pairs of the notes' templates: every combination of the words of their slots."""
+    for line in NOTES.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        pair, *slots = line.split(" | ")
+        names = [slot.partition(": ")[0] for slot in slots]
+        words = [[word.split("/") for word in slot.partition(": ")[2].split()] for slot in slots]
+        for choice in product(*words):
+            yield tuple(
+                text.format(**{name: word[side] for name, word in zip(names, choice, strict=True)})
+                .replace("~", " ")
+                for side, text in enumerate(pair.split(" = "))
+            )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

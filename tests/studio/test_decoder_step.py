@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dhyan.errors import UserError
-from dhyan.insight.decoder_steps import decoder_steps
+from dhyan.insight.decoder_step_operands import decoder_steps
 from dhyan.insight.explain import explain_translation
 from tests.lessons.untrained_models import ENGLISH, untrained_translator
 

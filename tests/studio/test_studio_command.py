@@ -5,7 +5,9 @@ import socket
 import urllib.request
 from pathlib import Path
 
-from dhyan.pretrained import VARIABLE
+import pytest
+
+from dhyan.pretrained import NAMES, VARIABLE, model_names
 from tests.studio.running_server import running
 from tests.tiny_models import dhyan
 
@@ -15,9 +17,9 @@ def get(address, path=""):
         return response.read().decode()
 
 
-def without_others(folder):
-    """Variables with which neither pretrained models nor those of the cache are found."""
-    return {VARIABLE: str(folder / "none"), "XDG_CACHE_HOME": str(folder / "cache")}
+def without_pretrained(folder):
+    """A variable with which no pretrained model is found."""
+    return {VARIABLE: str(folder / "none")}
 
 
 def mapped_libraries(process):
@@ -51,7 +53,7 @@ def test_models_in_the_run_folder_are_listed(models, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "mine").symlink_to(models[1])
     (tmp_path / "runs" / "broken" / "step-1").mkdir(parents=True)
-    with running(cwd=tmp_path, **without_others(tmp_path)) as (process, address):
+    with running(cwd=tmp_path, **without_pretrained(tmp_path)) as (process, address):
         [card] = json.loads(get(address, "api/models"))
         assert card["name"] == "mine"
         assert "left out: " in process.stderr.readline()
@@ -67,19 +69,39 @@ def test_a_saved_trace_is_shown_without_a_model(models, tmp_path):
         assert "libtorch" not in mapped_libraries(process)
 
 
-def test_without_a_model_demo_models_are_trained(tmp_path):
-    with running(cwd=tmp_path, **without_others(tmp_path)) as (process, address):
-        pending = json.loads(get(address, "api/models/pending"))
-        assert [model["name"] for model in pending] == [
-            "bahdanau",
-            "transformer",
-            "luong",
-            "bottleneck",
-        ]
+def test_without_a_model_the_terminal_says_what_to_do(tmp_path):
+    with running(cwd=tmp_path, **without_pretrained(tmp_path)) as (process, address):
         assert json.loads(get(address, "api/models")) == []
         line = process.stderr.readline()
-        assert "no model is named: training bahdanau, transformer, luong, bottleneck once" in line
-        assert str(tmp_path / "cache") in line
+        for part in ("there is no model", "dhyan train numbers", "Training view"):
+            assert part in line
+    assert not list(tmp_path.iterdir()), "nothing is trained or cached"
+
+
+def test_the_studio_opens_with_the_models_of_the_package(tmp_path, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert tuple(model_names()) == NAMES
+    with running(cwd=tmp_path) as (process, address):
+        cards = json.loads(get(address, "api/models"))
+        assert [card["name"] for card in cards] == list(NAMES)
+        assert all(card["test_scores"].keys() == {"BLEU", "chrF++"} for card in cards)
+        assert f"with {', '.join(NAMES)}" in process.stderr.readline()
+        assert "libtorch" not in mapped_libraries(process)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "nowhere: no such model folder"),
+        (["--port", "99999"], "65535"),
+        (["--trace", "none.json"], "none.json"),
+    ],
+)
+def test_an_invalid_argument_is_one_line_of_error(tmp_path, arguments, message):
+    result = dhyan("studio", *arguments, "--no-browser", cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr.decode()
+    assert result.stderr.decode().count("\n") == 1
 
 
 def test_a_port_in_use_is_one_line_of_error(models, tmp_path):

@@ -1,13 +1,21 @@
 """The translation stream: tokens in order, then the trace; cancelled on disconnect."""
 
 import json
+import shutil
 import threading
 
 import pytest
+from fastapi.testclient import TestClient
 
+from dhyan.checkpoint import find_checkpoint
+from dhyan.data.training_sentences import TRAINING_SENTENCES
+from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
+from dhyan.studio.examples import EVERYDAY
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
 from dhyan.studio.schemas import TranslateRequest
+from dhyan.studio.server import STATIC, make_app
+from tests.model_check.valid_model import rewrite_manifest
 
 REQUEST = {"text": "The bank of the river is far.", "model": "bahdanau"}
 
@@ -77,4 +85,37 @@ def test_models_are_listed_without_loading_them(client):
         "sutskever": "none",
     }
     assert {card["target_language"] for card in cards} == {"hi"}
-    assert client.get("/api/models/pending").json() == []
+    assert {str(card["test_scores"]) for card in cards} == {"{}"}
+
+
+def test_examples_are_everyday_sentences_and_those_of_the_notes(client):
+    listed = client.get("/api/examples").json()
+    texts = [example["text"] for example in listed]
+    assert len(set(texts)) == len(texts)
+    assert set(texts) & set(EVERYDAY_SENTENCES) == set(texts[:EVERYDAY])
+    assert [example["start"] for example in listed[:4]] == [True] * 3 + [False]
+    messages = (STATIC / "js" / "example_sentences.js").read_text()
+    captions = (STATIC / "js" / "views" / "translate" / "messages.js").read_text()
+    for example in listed[EVERYDAY:]:
+        assert f"example_{example['phenomenon']}: [" in messages
+        assert not example["start"] or f"translate_try_{example['phenomenon']}: [" in captions
+
+
+def test_sentences_are_seen_or_new(client):
+    """The small models are trained on the notes, and not on everyday sentences."""
+    texts = ["How are you?", "how  are you", EVERYDAY_SENTENCES[0], ""]
+    for model in ("bahdanau", "transformer"):
+        answer = client.post("/api/seen", json={"model": model, "texts": texts})
+        assert answer.json() == [True, True, False, False]
+    for wrong in ({"texts": ["a"] * 65}, {"texts": ["a" * 501]}, {"texts": "a"}, {}):
+        assert client.post("/api/seen", json={"model": "bahdanau", **wrong}).status_code == 400
+
+
+def test_a_model_without_training_sentences_does_not_know(models, tmp_path):
+    checkpoint = tmp_path / "unknown"
+    shutil.copytree(find_checkpoint(models[1]), checkpoint)
+    (checkpoint / TRAINING_SENTENCES).unlink()
+    rewrite_manifest(checkpoint)
+    registry = ModelRegistry([checkpoint])
+    client = TestClient(make_app(registry), base_url="http://127.0.0.1")
+    assert client.post("/api/seen", json={"texts": ["How are you?"]}).json() is None

@@ -1,1 +1,1 @@
-"""The Python interface: train on pairs in memory or in files, evaluate, resume."""
+"""Python API: train on sentence pairs in memory or in files, evaluate, resume."""

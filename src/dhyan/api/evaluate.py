@@ -1,5 +1,6 @@
 """`dhyan.evaluate`: scores of a model, or of finished translations, on sentence pairs."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,14 @@ from dhyan.api.pairs import Columns, PairData, TableOptions, to_pairs
 from dhyan.api.train import TrainingResult
 from dhyan.config import DecodingChanges
 from dhyan.config.sections import Delimiter, Header
+from dhyan.decoding.source_language_check import LanguageCheck
 from dhyan.decoding.translator import Translator
-from dhyan.display import html_table, make_frame
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import DEFAULT_METRICS, Score, check_metrics, score
+from dhyan.notebook_display import html_table, make_frame
 from dhyan.run import load
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,6 +96,8 @@ def evaluate(
     >>> dhyan.evaluate(["सात"], [("seven", "सात")], metrics=["chrf"])
     Evaluation(chrF++ 100.00; sentences: 1)
     """
+    if _are_pairs(model):
+        raise UserError("model: is a list of pairs; the order is dhyan.evaluate(model, data)")
     chosen = check_metrics([metrics] if isinstance(metrics, str) else metrics)
     stream = to_pairs(data, TableOptions(columns, header, delimiter))
     pairs = list(stream.pairs)
@@ -104,10 +110,18 @@ def evaluate(
             )
         translations = _finished(model, len(pairs))
     else:
+        _warn_of_language(translator, sources)
         translations = [translation.text for translation in translator(sources, **changes)]
     language = language or (translator.language if translator else "") or stream.languages[1]
     scores = score(translations, references, language=language, metrics=chosen)
     return Evaluation(scores, sources, references, translations)
+
+
+def _are_pairs(model: object) -> bool:
+    """Whether the data was given in the place of the model."""
+    if not isinstance(model, list | tuple) or not model:
+        return False
+    return isinstance(model[0], list | tuple) and len(model[0]) == 2
 
 
 def _translator(model: object, device: str) -> Translator | None:
@@ -120,6 +134,14 @@ def _translator(model: object, device: str) -> Translator | None:
         case str() | Path():
             return load(model, device=device)
     return None
+
+
+def _warn_of_language(translator: Translator, sources: Sequence[str]) -> None:
+    """Log a warning if the sources look unlike the model's source language."""
+    check = LanguageCheck.of(translator)
+    check.add(sources)
+    if warning := check.warning():
+        logger.warning(f"data: {warning}")
 
 
 def _finished(texts: Any, sentences: int) -> list[str]:

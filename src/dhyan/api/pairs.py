@@ -1,4 +1,4 @@
-"""Sentence pairs from what Python programs hold: lists, frames, datasets, generators, files."""
+"""Sentence pairs from Python data: lists, pandas or polars frames, datasets, generators, files."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from dhyan.config import Data, shipped_recipes, suggestion
+from dhyan.config.declare_settings import parse_section
 from dhyan.config.sections import Delimiter, Header
-from dhyan.config.settings import parse_section
 from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
-from dhyan.display import Frame
 from dhyan.errors import UserError
+from dhyan.notebook_display import Frame
 from dhyan.text.languages import parse_language
 
 PairData = str | Path | Iterable[Any]

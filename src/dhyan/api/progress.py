@@ -1,4 +1,4 @@
-"""Progress of a training run in Python: a bar in a terminal or a notebook."""
+"""Progress bar of `dhyan.train`, in a terminal or a notebook."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 from dhyan.run import Run
 from dhyan.training.events import Event, Stepped
-from dhyan.training.progress import TimeLeft, event_lines, format_speed, terminal_bar
+from dhyan.training.progress_display import TimeLeft, event_lines, format_speed, terminal_bar
 
 Report = Callable[[Event], None]
 

@@ -1,4 +1,4 @@
-"""`dhyan.train` and `dhyan.resume`: train to the end, on data of any form, with progress."""
+"""`dhyan.train` and `dhyan.resume`: train a model on pairs of any form, or continue a run."""
 
 import contextlib
 import inspect
@@ -18,15 +18,15 @@ from dhyan.api.progress import show_progress
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import is_run
 from dhyan.config import Recipe, dump_recipe, load_recipe, suggestion
+from dhyan.config.declare_settings import values_by_key
 from dhyan.config.sections import Delimiter, Header
-from dhyan.config.settings import values_by_key
 from dhyan.decoding.translator import Translator
-from dhyan.display import make_frame
 from dhyan.errors import UserError
 from dhyan.model_check import find_saved_recipe
+from dhyan.notebook_display import make_frame
 from dhyan.run import Run, load
 from dhyan.run import train as start_run
-from dhyan.training.progress import format_scores
+from dhyan.training.progress_display import format_scores
 
 RECIPE = "bahdanau2015-small"
 DATA_FOLDER = "data"  # of a run folder: the pairs that were given in memory
@@ -116,6 +116,11 @@ def train(
     """
     if isinstance(data, Recipe):
         raise UserError("data: is a Recipe; write dhyan.train(recipe=…, out=…)")
+    if not isinstance(recipe, str | Path | Recipe):
+        raise UserError(
+            f"recipe: is a {type(recipe).__name__}, not a name, a TOML file or a Recipe; the order "
+            f"is dhyan.train(data, recipe)"
+        )
     folder = _run_folder(recipe, out)
     check_writable(folder)
     if is_run(folder):

@@ -23,7 +23,7 @@ from dhyan.attention.protocol import Score as Score
 from dhyan.attention.registry import mechanism_names as mechanism_names
 from dhyan.attention.registry import register as register
 from dhyan.attention.registry import registered_factory as registered_factory
-from dhyan.attention.relative_positions import AlibiScore as AlibiScore
-from dhyan.attention.relative_positions import RotaryScore as RotaryScore
+from dhyan.attention.rotary_and_alibi import AlibiScore as AlibiScore
+from dhyan.attention.rotary_and_alibi import RotaryScore as RotaryScore
 from dhyan.attention.single_head import SingleHeadAttention as SingleHeadAttention
 from dhyan.attention.single_head import parameter_free_attention as parameter_free_attention

@@ -1,4 +1,4 @@
-"""Scores by a small network: additive (Bahdanau et al., 2015), also with coverage (Tu et al., 2016)."""
+"""Additive attention scores (Bahdanau et al., 2015), also with coverage (Tu et al., 2016)."""
 
 import torch
 from jaxtyping import Float

@@ -1,4 +1,4 @@
-"""Multiplicative scores: dot and general (Luong et al., 2015), scaled dot (Vaswani et al., 2017)."""
+"""Multiplicative scores: dot, general (Luong et al., 2015), scaled dot (Vaswani et al., 2017)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""`dhyan average`: checkpoint averaging."""
+"""`dhyan average`: average the weights of several checkpoints into one model."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`dhyan compare`: several recipes trained under one budget, and a report."""
+"""`dhyan compare`: train several recipes (configurations) under one budget, and report."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ from dhyan.cli.progress import (
 from dhyan.cli.recipe import override_recipe
 from dhyan.config import Data
 from dhyan.errors import UserError
-from dhyan.training.progress import event_lines, format_duration, format_speed
+from dhyan.training.progress_display import event_lines, format_duration, format_speed
 
 if TYPE_CHECKING:
     from dhyan.compare.budget import Budget

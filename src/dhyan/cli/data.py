@@ -1,4 +1,4 @@
-"""`dhyan data`: check a corpus, encode it ahead of training, or generate the primer corpus."""
+"""`dhyan data`: check a corpus, encode it before training, or generate an English–Hindi corpus."""
 
 import json
 import logging
@@ -35,7 +35,7 @@ from dhyan.errors import UserError
 if TYPE_CHECKING:
     from dhyan.data.corpus_statistics import CorpusStatistics, LengthStatistics
     from dhyan.data.leakage import LeakageDetector, LeakageReport
-    from dhyan.data.pairs import Occurrences
+    from dhyan.data.read_report import Occurrences
 
 logger = logging.getLogger(__name__)
 
@@ -81,11 +81,11 @@ def check(
 
     Example: dhyan data check train.en train.hi
     """
-    from dhyan.config.settings import parse_section
-    from dhyan.data.corpus_files import check_columns, training_files
+    from dhyan.config.declare_settings import parse_section
+    from dhyan.data.corpus_files import check_columns, named_languages, training_files
     from dhyan.data.corpus_statistics import corpus_statistics
-    from dhyan.data.pairs import ReadReport
-    from dhyan.data.read_text import printable
+    from dhyan.data.read_report import ReadReport
+    from dhyan.data.text_lines import printable
 
     settings = {
         "source": str(source),
@@ -103,8 +103,8 @@ def check(
     detector = _leakage_detector(data)
     pairs = training_files(data).read(report)
     if test_source:
-        pairs = detector.scan_while_reading(pairs, printable(source))
-    statistics = corpus_statistics(pairs, report, languages=_languages(data))
+        pairs = detector.scan_while_reading(pairs, printable(source), printable(target or ""))
+    statistics = corpus_statistics(pairs, report, languages=named_languages(data))
     if not statistics.pairs:
         raise UserError(report.errors[0])
     leakage = detector.report()
@@ -118,28 +118,19 @@ def check(
         raise typer.Exit(Exit.USER_ERROR)
 
 
-def _languages(data: Data) -> tuple[str, str]:
-    """The languages of source and target, by the names of the columns or of the files."""
-    from dhyan.text.languages import language_code, language_named, language_of
-
-    if data.columns:
-        source, target = (language_code(name) or language_named(name) for name in data.columns)
-        return source, target
-    return language_of(data.source), language_of(data.target)
-
-
 def _leakage_detector(data: Data) -> "LeakageDetector":
     """A detector of the sentences of a test set, if one is named."""
     from dhyan.data.corpus_files import test_files
     from dhyan.data.leakage import LeakageDetector
-    from dhyan.data.pairs import ReadReport
-    from dhyan.data.read_text import printable
+    from dhyan.data.read_report import ReadReport
+    from dhyan.data.text_lines import printable
 
     detector = LeakageDetector()
     if data.test_target and not data.test_source:
         raise UserError(f"{data.test_target}: has no source side; add --test-source FILE")
     if files := test_files(data):
-        detector.add_test(files.read(ReadReport()), printable(Path(files.source)))
+        names = printable(files.source), printable(files.target)
+        detector.add_test(files.read(ReadReport()), *names)
     return detector
 
 

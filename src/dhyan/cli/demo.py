@@ -1,4 +1,4 @@
-"""`dhyan demo`: translate with a pretrained model; then train on a generated corpus, score, draw."""
+"""`dhyan demo`: translate with a pretrained model; train on generated pairs, draw attention."""
 
 import logging
 import shlex
@@ -14,7 +14,7 @@ from dhyan.cli.options import Threads, recipe_option
 from dhyan.cli.train import train_with_progress
 from dhyan.config import Training, load_recipe
 from dhyan.pretrained import find_pretrained
-from dhyan.pretrained.everyday import EVERYDAY_SENTENCES
+from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap

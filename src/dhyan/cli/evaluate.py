@@ -1,4 +1,4 @@
-"""`dhyan evaluate`: score translations, of one system or of several."""
+"""`dhyan evaluate`: BLEU, chrF++ and TER of one system, or of several with significance tests."""
 
 import json
 import logging
@@ -175,7 +175,7 @@ def evaluate(
     log_to_stderr(quiet=False)
     _check_exist(systems)
     check_models(*filter(is_model, systems))
-    from dhyan.data.pairs import ReadReport
+    from dhyan.data.read_report import ReadReport
     from dhyan.evaluation.metrics import check_metrics
     from dhyan.evaluation.significance import Resampling
     from dhyan.run.evaluate import (
@@ -251,7 +251,7 @@ def evaluate(
 
 def _check_exist(systems: Iterable[str]) -> None:
     """Raise an error for a system that is neither a model nor a file."""
-    from dhyan.data.read_text import file_error, suggest_path
+    from dhyan.data.text_lines import file_error, suggest_path
 
     for system in systems:
         path = Path(system)
@@ -309,8 +309,8 @@ def _translate(
     attention: bool,
 ) -> "SystemOutput":
     """The translations of a model, after a warning if the test set is not in its language."""
-    from dhyan.data.read_text import printable
-    from dhyan.decoding.language_check import LanguageCheck
+    from dhyan.data.text_lines import printable
+    from dhyan.decoding.source_language_check import LanguageCheck
     from dhyan.run.evaluate import translate_test_set
 
     check = LanguageCheck.of(translator)
@@ -331,8 +331,8 @@ def _warnings(
     outputs: "Iterable[SystemOutput]", reference_set: "ReferenceSet", language: str
 ) -> Iterator[str]:
     """Texts that seem to be in another language or in another order."""
-    from dhyan.data.read_text import printable
-    from dhyan.decoding.language_check import script_warning
+    from dhyan.data.text_lines import printable
+    from dhyan.decoding.source_language_check import script_warning
     from dhyan.run.evaluate import is_out_of_order
 
     references = printable(reference_set.reference_file or reference_set.file)
@@ -351,7 +351,7 @@ def _warnings(
 
 def _frequencies(file: Path | None, sentences: list[str]) -> "Counter[str] | None":
     """How often each word of the sentences occurs in a training text."""
-    from dhyan.data.read_text import TABLE_SUFFIXES, file_error, format_suffix, read_lines
+    from dhyan.data.text_lines import TABLE_SUFFIXES, file_error, format_suffix, read_lines
     from dhyan.evaluation.slices import frequencies
 
     if file is None:

@@ -1,4 +1,4 @@
-"""`dhyan info`: the model card, without loading the model."""
+"""`dhyan info`: print the model card (recipe, parameters, scores) without building the model."""
 
 import json
 import math
@@ -48,6 +48,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(card, ensure_ascii=False, indent=1))
         return
+    del card["fingerprint"]  # a hash to compare runs by, not to read
     for key, value in card.items():
         typer.echo(f"{key:<11} {_format(value)}")
 

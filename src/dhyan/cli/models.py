@@ -1,4 +1,4 @@
-"""`dhyan models`: the pretrained models of the package, and their cards."""
+"""`dhyan models`: list the pretrained models of the package, or print the card of one."""
 
 import json
 from typing import Annotated, Any

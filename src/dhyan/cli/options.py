@@ -1,4 +1,4 @@
-"""Shared command-line options, made from the declared settings."""
+"""Command-line options shared by the commands, made from the declarations of the settings."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from dhyan.config import Data, DecodingChanges, DecodingOptions, Training
-from dhyan.config.settings import parse_section, settings_of
+from dhyan.config.declare_settings import parse_section, settings_of
 from dhyan.errors import UserError
 from dhyan.pretrained import model_folder
 

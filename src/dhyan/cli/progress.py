@@ -12,7 +12,7 @@ import typer
 
 from dhyan.cli.messages import REPORT_SECONDS, Exit
 from dhyan.training.events import Event, Problem, Stepped
-from dhyan.training.progress import TimeLeft, event_lines, format_speed, terminal_bar
+from dhyan.training.progress_display import TimeLeft, event_lines, format_speed, terminal_bar
 
 if TYPE_CHECKING:
     from dhyan.run import Run

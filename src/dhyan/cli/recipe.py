@@ -8,7 +8,7 @@ import typer
 
 from dhyan.cli.options import Overrides, is_model
 from dhyan.config import Recipe, dump_recipe, load_recipe, parse_setting, shipped_recipes
-from dhyan.config.settings import settings_of
+from dhyan.config.declare_settings import settings_of
 from dhyan.errors import UserError
 
 
@@ -20,8 +20,6 @@ def recipe(
     overrides: Overrides = None,
 ) -> None:
     """Print a recipe with every key, or list the shipped recipes.
-
-    docs/reference/settings.md explains every key.
 
     Example: dhyan recipe bahdanau2015-small > mine.toml
     """

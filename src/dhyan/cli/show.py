@@ -54,7 +54,7 @@ def show(
     if not sentence.isascii() and any("\ud800" <= character <= "\udfff" for character in sentence):
         raise UserError("the sentence is not UTF-8; check the encoding of the terminal")
     translator = load_model(model, device, threads)
-    from dhyan.decoding.language_check import LanguageCheck
+    from dhyan.decoding.source_language_check import LanguageCheck
     from dhyan.decoding.translator import TooLong
     from dhyan.insight.explain import explain_translation
 

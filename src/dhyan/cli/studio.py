@@ -1,8 +1,8 @@
-"""`dhyan studio`: the web page that translates and shows the attention and every number."""
+"""`dhyan studio`: start the local web page that translates and shows a model's internal values."""
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,11 +11,13 @@ from dhyan.cli.options import check_models
 from dhyan.errors import UserError
 from dhyan.pretrained import model_folder, model_names
 
-if TYPE_CHECKING:
-    from dhyan.studio.demo_models import DemoTraining
-    from dhyan.studio.registry import ModelRegistry
-
 MODEL_PATTERNS = ("runs/*", "demo/run")  # where `dhyan train` and `dhyan demo` write models
+
+NO_MODEL = (
+    "there is no model: this installation has no pretrained models, and there is none in runs/ or "
+    "demo/run; train one with `dhyan train numbers` and start the studio again, name the folder of a "
+    "run, or train a small task in the page's Training view"
+)
 
 
 def studio(
@@ -42,8 +44,7 @@ def studio(
     """Open the web page: translation, attention, and every number.
 
     The page is for this machine alone. Without a name it has the pretrained models first, then the
-    models in runs/ and those of the demo. If there is none at all, four small demo models are trained
-    once and kept.
+    models in runs/ and that of `dhyan demo`.
 
     Example: dhyan studio
     """
@@ -59,12 +60,7 @@ def studio(
     folders = folders or ([] if trace else _find_models())
     registry = ModelRegistry(folders, trace or [])
     bound = bind(ListenAddress(port=port))
-    demo_training = None if registry.models else _train_demo_models(registry)
-    try:
-        serve(registry, bound, browser=not no_browser, announce=typer.echo)
-    finally:
-        if demo_training:
-            demo_training.stop()
+    serve(registry, bound, browser=not no_browser, announce=typer.echo)
 
 
 def _check_cards(folders: list[Path]) -> list[Path]:
@@ -77,17 +73,10 @@ def _check_cards(folders: list[Path]) -> list[Path]:
 
 
 def _find_models() -> list[Path]:
-    """The pretrained models, then those of runs, then demo models that were trained before.
-
-    Empty if there are only demo models, which are then completed.
-    """
-    from dhyan.studio.demo_models import cache_folder, trained_models
-
+    """The pretrained models, then those of runs; if there are none, what to do is said."""
     runs = sorted(path for pattern in MODEL_PATTERNS for path in Path().glob(pattern))
     models = [*map(model_folder, model_names()), *_readable(runs)]
-    if models:
-        models += _readable(trained_models(cache_folder()))
-        warn(f"with {', '.join(map(_short_name, models))}")
+    warn(f"with {', '.join(map(_short_name, models))}" if models else NO_MODEL)
     return models
 
 
@@ -107,22 +96,3 @@ def _readable(folders: Iterable[Path]) -> list[Path]:
 
 def _short_name(folder: Path) -> str:
     return folder.name if folder.is_absolute() else str(folder)
-
-
-def _train_demo_models(registry: "ModelRegistry") -> "DemoTraining":
-    """Add the demo models, those that exist now and the others when they are trained."""
-    from dhyan.studio.demo_models import DemoTraining, cache_folder, trained_models
-
-    folder = cache_folder()
-    for model in trained_models(folder):
-        registry.add(model.name, model)
-    training = DemoTraining(folder, registry.add, warn)
-    registry.pending = training.progress
-    if untrained := training.progress():
-        names = ", ".join(model.name for model in untrained)
-        warn(
-            f"no model is named: training {names} once, for some minutes, into {folder}; "
-            "the page shows their progress"
-        )
-        training.start()
-    return training

@@ -1,4 +1,4 @@
-"""`dhyan train`: train a recipe into a run folder."""
+"""`dhyan train`: train a model by a recipe in a run folder, or resume a run."""
 
 import logging
 import shlex
@@ -33,7 +33,7 @@ from dhyan.cli.recipe import is_model_recipe, override_recipe, resumed_recipe
 from dhyan.config import shipped_recipes
 from dhyan.errors import UserError
 from dhyan.pretrained import find_pretrained
-from dhyan.training.progress import format_scores
+from dhyan.training.progress_display import format_scores
 
 if TYPE_CHECKING:
     from dhyan.run import Run
@@ -79,8 +79,8 @@ def train(
     """Train a model on sentence pairs by a recipe, or resume a run.
 
     `dhyan train RUN_FOLDER --resume` continues a run with its own recipe and data, from any working
-    directory; give only what changes, such as --epochs 9. docs/reference/settings.md lists every
-    key of a recipe.
+    directory; give only what changes, such as --epochs 9. `dhyan recipe RECIPE` prints every key of
+    a recipe, for --set.
 
     Example: dhyan train bahdanau2015-small --source a.en --target a.hi
     """

@@ -47,8 +47,8 @@ from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:
-    from dhyan.data.table_column import TableColumn
-    from dhyan.decoding.language_check import LanguageCheck
+    from dhyan.data.add_table_column import TableColumn
+    from dhyan.decoding.source_language_check import LanguageCheck
     from dhyan.decoding.translator import Translation, Translator
 
 LINES_AT_A_TIME = 512
@@ -209,8 +209,11 @@ def translate(
             translator = replace(translator, fast=translator.fast and not plain)
             options = translator.options.changed(**changes)
             lines = read_rows(table) if table else read_input(file)
-            if table and (header := table.header()):
-                print(header, file=stream)
+            if table:
+                job.line_ending = table.form.line_ending
+                stream.write(table.form.start)
+                if names := table.header():
+                    print(names, file=stream, end=job.line_ending)
             for chunk in in_chunks(lines, 1 if interactive else LINES_AT_A_TIME):
                 job.translate(translator, options, chunk, stream)
     except KeyboardInterrupt:
@@ -276,6 +279,7 @@ class TranslationJob:
     progress: ProgressLines
     warnings: TranslationWarnings = field(default_factory=TranslationWarnings)
     language_check: "LanguageCheck | None" = None
+    line_ending: str = "\n"
     done: int = 0
     skipped: int = 0
 
@@ -290,14 +294,14 @@ class TranslationJob:
         self._check_language(translator, lines)
         first, results = self.done, self._results(translator, options, lines)
         for at, (line, result) in enumerate(zip(lines, results, strict=True)):
-            print(self._output(translator, line, result), file=stream)
+            print(self._output(translator, line, result), file=stream, end=self.line_ending)
             self.done = first + at + 1
         stream.flush()
         self.progress.update(self.done)
 
     def _check_language(self, translator: "Translator", lines: Sequence[Line]) -> None:
         """Warn once if the lines so far do not look like the source language of the model."""
-        from dhyan.decoding.language_check import LanguageCheck
+        from dhyan.decoding.source_language_check import LanguageCheck
 
         if self.language_check is None:
             self.language_check = LanguageCheck.of(translator)

@@ -14,10 +14,10 @@ from typing import IO, TYPE_CHECKING, Any
 from dhyan.cli.messages import warn
 from dhyan.config import Data
 from dhyan.errors import UserError
-from dhyan.text.compression import OPENERS
+from dhyan.text.compressed_files import OPENERS
 
 if TYPE_CHECKING:
-    from dhyan.data.table_column import TableColumn, TableRow
+    from dhyan.data.add_table_column import TableColumn, TableRow
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.word_alignment import WordAttention
 
@@ -39,7 +39,7 @@ class Line:
 
 def read_input(file: Path | None) -> Iterator[Line]:
     """Every line of a file or of stdin; lines that are not valid text come with their error."""
-    from dhyan.data.read_text import decode_leniently, read_raw_lines, split_lines
+    from dhyan.data.text_lines import decode_leniently, read_raw_lines, split_lines
 
     if file:
         raws = read_raw_lines(file, may_be_empty=True)
@@ -59,8 +59,8 @@ def open_table(
 
     The settings name the table's header and delimiter.
     """
-    from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
-    from dhyan.data.table_column import column_names, open_column
+    from dhyan.data.add_table_column import column_names, open_column
+    from dhyan.data.text_lines import TABLE_SUFFIXES, format_suffix
 
     if not columns:
         if file and format_suffix(file) in TABLE_SUFFIXES and file.exists():
@@ -79,8 +79,14 @@ def open_table(
     table = open_column(
         file, columns, NEW_COLUMN, header=settings.header, delimiter=settings.delimiter
     )
-    for _ in table.rows():
-        pass
+    cells = without = 0
+    for row in table.rows():
+        cells += bool(row.text.strip())
+        without += bool(row.text.strip()) and not any(map(str.isalpha, row.text))
+    if 2 * without > cells:
+        names = ", ".join(column_names(file, settings.delimiter))[:300]
+        count = f"{without:,} of {cells:,} cells of column {columns} have no letters"
+        warn(f"{file}: {count}; if it is not the one to translate, name another of {names}")
     return table
 
 
@@ -142,14 +148,14 @@ def in_chunks(lines: Iterator[Line], size: int) -> Iterator[list[Line]]:
 
 def count_lines(file: Path) -> int:
     """The number of lines of a file, valid text or not."""
-    from dhyan.data.read_text import read_raw_lines
+    from dhyan.data.text_lines import read_raw_lines
 
     return sum(1 for _ in read_raw_lines(file, may_be_empty=True))
 
 
 def read_lines(file: Path) -> Iterator[str]:
     """The lines of a text file, compressed or not."""
-    from dhyan.data.read_text import read_lines
+    from dhyan.data.text_lines import read_lines
 
     return read_lines(file)
 

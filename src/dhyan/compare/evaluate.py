@@ -1,4 +1,4 @@
-"""Evaluation of a trained model on every test set: translations, accuracy, alignment, maps."""
+"""Evaluation of a compared model on each test set: translations, accuracy, alignment, attention."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

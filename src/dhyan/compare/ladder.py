@@ -1,4 +1,4 @@
-"""The ladder of models, from an RNN without attention to the Transformer, and its presets."""
+"""Models that `dhyan compare` offers: a ladder from RNNs without attention to the Transformer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -18,8 +18,8 @@ from dhyan.compare.test_sets import EvaluationSet, EvaluationSets
 from dhyan.config import TransformerDecoder
 from dhyan.errors import UserError
 from dhyan.evaluation.significance import Resampling
-from dhyan.insight.blocks import Curve, Style
 from dhyan.insight.heatmap import heatmap, save
+from dhyan.insight.lesson_blocks import Curve, Style
 from dhyan.insight.line_chart import line_chart
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""report.md of a comparison: tables, figures and how everything was measured."""
+"""Markdown report of a comparison (report.md): tables, figures and how all was measured."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

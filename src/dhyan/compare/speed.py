@@ -1,4 +1,4 @@
-"""Speed of training and translation, measured with one model at a time."""
+"""Training and translation speed of compared models, measured with one model at a time."""
 
 import tempfile
 from dataclasses import replace
@@ -13,7 +13,7 @@ from dhyan.compare.evaluate import read_json
 from dhyan.compare.plan import Entry, Plan
 from dhyan.compare.test_sets import EvaluationSet
 from dhyan.config import Training
-from dhyan.config.settings import settings_of
+from dhyan.config.declare_settings import settings_of
 from dhyan.run import load, train
 from dhyan.run.environment import measurement_environment, set_threads
 from dhyan.run.load import choose_device

@@ -1,4 +1,4 @@
-"""Test sets of a comparison: from files, held-out pairs or the primer; the same for all models."""
+"""Test sets of a comparison, the same for all models: from files, held-out or generated pairs."""
 
 import json
 import logging
@@ -17,7 +17,7 @@ from dhyan.data.filters import distinct
 from dhyan.data.pairs import Pair
 from dhyan.data.prepared_corpus import PreparedCorpus
 from dhyan.data.primer import SentencePair, TranslationCheck, generate_sentences
-from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
+from dhyan.data.text_lines import TABLE_SUFFIXES, format_suffix
 from dhyan.errors import UserError
 from dhyan.evaluation.alignment_error_rate import Link, parse_gold
 from dhyan.evaluation.slices import LENGTHS

@@ -1,5 +1,8 @@
-"""Recipes: every setting of a run, declared once, and the TOML they are read from."""
+"""Configuration: recipes with every setting of a run, declared once and read from TOML."""
 
+from dhyan.config.declare_settings import paths_in as paths_in
+from dhyan.config.declare_settings import suggestion as suggestion
+from dhyan.config.declare_settings import with_absolute_paths as with_absolute_paths
 from dhyan.config.decoding import DecodingChanges as DecodingChanges
 from dhyan.config.decoding import DecodingOptions as DecodingOptions
 from dhyan.config.recipe import Recipe as Recipe
@@ -16,9 +19,6 @@ from dhyan.config.sections import Text as Text
 from dhyan.config.sections import Training as Training
 from dhyan.config.sections import TransformerDecoder as TransformerDecoder
 from dhyan.config.sections import TransformerEncoder as TransformerEncoder
-from dhyan.config.settings import paths_in as paths_in
-from dhyan.config.settings import suggestion as suggestion
-from dhyan.config.settings import with_absolute_paths as with_absolute_paths
 from dhyan.config.toml import LONGEST_RECIPE as LONGEST_RECIPE
 from dhyan.config.toml import differences as differences
 from dhyan.config.toml import dump_recipe as dump_recipe

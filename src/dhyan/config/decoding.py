@@ -1,10 +1,10 @@
-"""Options of search: greedy, beam search and its penalties, sampling, length bounds."""
+"""Decoding options: greedy, beam search and its penalties, sampling, length bounds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
-from dhyan.config.settings import problems_in, setting, settings_of
+from dhyan.config.declare_settings import problems_in, setting, settings_of
 from dhyan.errors import UnsupportedOption
 
 

@@ -1,8 +1,9 @@
-"""A recipe: every setting of a run, in sections, and the check that they go together."""
+"""Recipe, the configuration of a run: its sections, and the check that settings go together."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from dhyan.config.declare_settings import problems_in, setting, unused_in
 from dhyan.config.decoding import DecodingOptions
 from dhyan.config.sections import (
     Attention,
@@ -19,7 +20,6 @@ from dhyan.config.sections import (
     TransformerDecoder,
     TransformerEncoder,
 )
-from dhyan.config.settings import problems_in, setting, unused_in
 from dhyan.errors import UnsupportedOption, UserError
 
 Problem = tuple[str, str]  # dotted key; what is wrong and what to do

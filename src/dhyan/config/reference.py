@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 from math import inf
 
+from dhyan.config.declare_settings import Setting, section_types, settings_of, shortened, to_toml
 from dhyan.config.recipe import Recipe
 from dhyan.config.sections import Data, MixedCorpus
-from dhyan.config.settings import Setting, section_types, settings_of, shortened, to_toml
 
 INTRODUCTION = """\
 # Settings

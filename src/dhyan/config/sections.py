@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from dhyan.config.settings import REQUIRED, redeclare, setting
+from dhyan.config.declare_settings import REQUIRED, redeclare, setting
 
 Activation = Literal["relu", "gelu", "swiglu"]
 Cell = Literal["lstm", "gru", "rnn"]
@@ -72,8 +72,12 @@ class Data:
     core_share: float = setting(
         1.0, "Core vocabulary: share of the primer's words that are used.", low=0.01, high=1.0
     )
-    source_language: str = setting("", "Source language code; else that of the file name.")
-    target_language: str = setting("", "Target language code; else that of the file name.")
+    source_language: str = setting(
+        "", "Source language code; else that of the column or of the file name."
+    )
+    target_language: str = setting(
+        "", "Target language code; else that of the column or of the file name."
+    )
     max_tokens: int = setting(
         256,
         "Longest side of a pair; longer pairs are dropped.",

@@ -8,9 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from dhyan.config.recipe import Recipe
-from dhyan.config.sections import Data
-from dhyan.config.settings import (
+from dhyan.config.declare_settings import (
     parse_section,
     section_types,
     settings_of,
@@ -18,8 +16,10 @@ from dhyan.config.settings import (
     toml_lines,
     values_by_key,
 )
+from dhyan.config.recipe import Recipe
+from dhyan.config.sections import Data
 from dhyan.errors import UserError, spell
-from dhyan.safe_io.files import read_file
+from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.json_toml import read_toml
 
 logger = logging.getLogger(__name__)

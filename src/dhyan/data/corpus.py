@@ -14,6 +14,7 @@ from dhyan.data.corpus_files import (
     ExcludeSources,
     check_columns,
     mixed_files,
+    named_languages,
     read_files,
     read_first_pairs,
     training_files,
@@ -22,14 +23,16 @@ from dhyan.data.corpus_files import (
 from dhyan.data.encode import WeightedPairs, encode_corpus, train_tokenizers, vocabulary_pairs
 from dhyan.data.filters import distinct
 from dhyan.data.leakage import find_leaks
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
 from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_pairs
+from dhyan.data.read_report import ReadReport
 from dhyan.data.script_check import warn_about_scripts
 from dhyan.data.store import Examples
 from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
+from dhyan.data.training_sentences import MAX_SENTENCES, TrainingSentences
 from dhyan.errors import UserError, spell
-from dhyan.text.languages import language_of, parse_language
+from dhyan.text.languages import parse_language
 from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -75,6 +78,10 @@ class Corpus(Protocol):
         """The training pairs as token ids; the over-long are left out and logged."""
         ...
 
+    def training_sentences(self) -> TrainingSentences | None:
+        """The source sentences that are trained on; None if they are not known, or too many."""
+        ...
+
 
 @dataclass(frozen=True)
 class TextCorpus:
@@ -107,6 +114,12 @@ class TextCorpus:
     def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
         """The training pairs as token ids; the over-long are left out and logged."""
         return encode_corpus(self.parts, source, target, text=self.text, max_tokens=max_tokens)
+
+    def training_sentences(self) -> TrainingSentences | None:
+        """The source sentences of at most a million pairs; the over-long count as well."""
+        pairs = chain.from_iterable(part.pairs for part in self.parts)
+        sources = [pair.source for pair in islice(pairs, MAX_SENTENCES + 1)]
+        return TrainingSentences.of(sources) if len(sources) <= MAX_SENTENCES else None
 
 
 def load_corpus(recipe: Recipe) -> Corpus:
@@ -143,7 +156,9 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
         fingerprints.append(f"{mixed.fingerprint}@{files.weight!r}")
         _log_mixed(files, mixed.count, sum(1 for _ in parts[-1].pairs))
     names = [data.source, *(mixed_data.source for mixed_data in data.mix)]
-    training = ((name, part.pairs) for name, part in zip(names, parts, strict=True))
+    targets = [data.target, *(mixed_data.target for mixed_data in data.mix)]
+    pairs = (part.pairs for part in parts)
+    training = zip(names, targets, pairs, strict=True)
     leaks = find_leaks(data, main.validation, training)
     if any(leaks):
         fingerprints.append(_log_dropped(parts, leaks, names))
@@ -175,7 +190,7 @@ def _log_dropped(
 
 
 def with_languages(recipe: Recipe) -> Recipe:
-    """The recipe with its languages: those it names, else those of the task or of the file names.
+    """The recipe with its languages: those it names, else of the task, the columns or the files.
 
     A prepared folder has its own languages, and replaces a task as files do.
     """
@@ -185,8 +200,10 @@ def with_languages(recipe: Recipe) -> Recipe:
         default = prepared_languages(Path(data.prepared))
     else:
         default = _task_languages(data)
-    source = parse_language(data.source_language) or default[0] or language_of(data.source)
-    target = parse_language(data.target_language) or default[1] or language_of(data.target)
+        if data.source and not data.task:
+            default = named_languages(data)
+    source = parse_language(data.source_language) or default[0]
+    target = parse_language(data.target_language) or default[1]
     return replace(recipe, data=replace(data, source_language=source, target_language=target))
 
 

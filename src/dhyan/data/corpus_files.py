@@ -2,16 +2,20 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dhyan.config import Data
 from dhyan.config.sections import Delimiter, Header
+from dhyan.data.detect_table_format import column_languages
 from dhyan.data.filters import LengthFilter
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.read_text import TABLE_SUFFIXES, format_suffix
+from dhyan.data.read_report import ReadReport
+from dhyan.data.text_lines import TABLE_SUFFIXES, format_suffix
 from dhyan.errors import UserError
+from dhyan.text.languages import language_of
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +183,16 @@ def read_first_pairs(data: Data) -> None:
     ):
         if files and files.source:
             next(files.read(ReadReport()))
+
+
+def named_languages(data: Data) -> tuple[str, str]:
+    """The languages that the columns of the training table tell, else the names of its files."""
+    report = ReadReport()
+    if format_suffix(Path(data.source)) in TABLE_SUFFIXES:
+        with suppress(UserError):  # what cannot be read is reported when all is read
+            next(_corpus_files(data, data.source, data.target).read(report), None)
+    source, target = column_languages(report.columns) if report.columns else ("", "")
+    return source or language_of(data.source), target or language_of(data.target)
 
 
 def check_columns(data: Data) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Integer, UInt64
 
 from dhyan.data.filters import INVISIBLE_CHARACTERS, has_entity, invisible_classes, split_words
-from dhyan.data.pairs import Occurrences, Pair, ReadReport, Side
+from dhyan.data.pairs import Pair, Side
+from dhyan.data.read_report import Occurrences, ReadReport
 from dhyan.data.script_check import ScriptCheck
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize

@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 from dhyan.config import Text
 from dhyan.data.mixture import Mixture
-from dhyan.data.pairs import Pair, ReadReport, Side
+from dhyan.data.pairs import Pair, Side
+from dhyan.data.read_report import ReadReport
 from dhyan.data.store import BpeDropout, Examples, SequenceBuilder
 from dhyan.errors import UserError
 from dhyan.special_tokens import BOS, EOS

@@ -4,15 +4,15 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 from unicodedata import is_normalized
 
 from dhyan.config import Data
 from dhyan.data.corpus_files import read_files, test_files
 from dhyan.data.filters import invisible_classes, split_words
-from dhyan.data.pairs import Occurrences, Pair
-from dhyan.data.read_text import printable
+from dhyan.data.pairs import Pair
+from dhyan.data.read_report import Occurrences
+from dhyan.data.text_lines import printable
 from dhyan.errors import UserError, spell_option
 from dhyan.text.normalize import normalize
 
@@ -43,10 +43,14 @@ Ngram = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Match:
-    """A test sentence that occurs in the training text: how, and where."""
+    """A test sentence that occurs in the training text: how, and where, on the side that matches."""
 
     kind: MatchKind
+    test_location: str
     location: str
+
+    def __str__(self) -> str:
+        return f"{self.test_location} = {self.location}"
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class LeakageReport:
     """The matches of a held-out set in a training text, by the number of its sentence."""
 
     held_out: HeldOut
-    locations: dict[int, str]
+    sentences: int
     short: frozenset[int]
     matches: dict[MatchSide, dict[int, Match]]
 
@@ -65,8 +69,8 @@ class LeakageReport:
     def occurrences(self, side: MatchSide) -> Occurrences:
         """How many sentences match on this side, and the first of them."""
         occurrences = Occurrences()
-        for number, match in sorted(self.matches[side].items()):
-            occurrences.add(f"{self.locations[number]} = {match.location}")
+        for _, match in sorted(self.matches[side].items()):
+            occurrences.add(str(match))
         return occurrences
 
     @property
@@ -92,16 +96,16 @@ class LeakageReport:
         return matches if self._exceeds_chance(len(short)) else matches - short
 
     def _exceeds_chance(self, count: int) -> bool:
-        return count > CHANCE_SHARE * len(self.locations)
+        return count > CHANCE_SHARE * self.sentences
 
     def __str__(self) -> str:
         matches = self.all
         counts = {kind: sum(match.kind == kind for match in matches.values()) for kind in _RANK}
         kinds = ", ".join(f"{n:,} {MATCH_KINDS[kind]}" for kind, n in counts.items() if n)
-        number, first = next(iter(matches.items()))
+        first = next(iter(matches.values()))
         return (
-            f"{len(matches):,} of {len(self.locations):,} {self.held_out} sentences occur in the "
-            f"training text ({kinds}; first {self.locations[number]} = {first.location})"
+            f"{len(matches):,} of {self.sentences:,} {self.held_out} sentences occur in the "
+            f"training text ({kinds}; first {first})"
         )
 
 
@@ -109,19 +113,21 @@ class LeakageDetector:
     """Searches training texts for held-out sentences, in one pass over each text."""
 
     def __init__(self) -> None:
-        self._locations: list[str] = []
+        self._locations: list[dict[MatchSide, str]] = []
         self._numbers: dict[HeldOut, list[int]] = {}
         self._short: set[int] = set()
         self._indices = _SentenceIndex(), _SentenceIndex()
         self._matches: dict[MatchSide, dict[int, Match]] = {"source": {}, "target": {}, "pair": {}}
         self._matched_pairs: dict[tuple[str, str], frozenset[int]] = {}
 
-    def add_test(self, pairs: Iterable[Pair], name: str, held_out: HeldOut = "test") -> None:
-        """Search for these sentences too; `name` is that of their file."""
+    def add_test(
+        self, pairs: Iterable[Pair], name: str, target_name: str = "", held_out: HeldOut = "test"
+    ) -> None:
+        """Search for these sentences too; the names are those of their files, or of one table."""
         self._matched_pairs.clear()
         for pair in pairs:
             number = len(self._locations)
-            self._locations.append(f"{name}:{pair.line}")
+            self._locations.append(_locations(pair, name, target_name))
             self._numbers.setdefault(held_out, []).append(number)
             long = [
                 index.add(number, text)
@@ -130,24 +136,28 @@ class LeakageDetector:
             if not any(long):
                 self._short.add(number)
 
-    def scan(self, pairs: Iterable[Pair], name: str) -> dict[int, frozenset[int]]:
-        """Search a training text; `name` is that of its file.
+    def scan(
+        self, pairs: Iterable[Pair], name: str, target_name: str = ""
+    ) -> dict[int, frozenset[int]]:
+        """Search a training text; the names are those of its files, or of one table.
 
         Returns the positions of the pairs that hold a held-out sentence, with its numbers.
         """
         leaks: dict[int, frozenset[int]] = {}
         for position, pair in enumerate(pairs):
-            if numbers := self._search(pair, name):
+            if numbers := self._search(pair, name, target_name):
                 leaks[position] = numbers
         return leaks
 
-    def scan_while_reading(self, pairs: Iterable[Pair], name: str) -> Iterator[Pair]:
+    def scan_while_reading(
+        self, pairs: Iterable[Pair], name: str, target_name: str = ""
+    ) -> Iterator[Pair]:
         """Search a training text, and pass its pairs on."""
         for pair in pairs:
             yield pair
-            self._search(pair, name)
+            self._search(pair, name, target_name)
 
-    def _search(self, pair: Pair, name: str) -> frozenset[int]:
+    def _search(self, pair: Pair, name: str, target_name: str) -> frozenset[int]:
         """The numbers of the held-out sentences that a training pair holds on either side."""
         source_index, target_index = self._indices
         if (pair.source, pair.target) in self._matched_pairs:
@@ -158,7 +168,7 @@ class LeakageDetector:
             return numbers
         if len(self._matched_pairs) < MAX_REMEMBERED_PAIRS:
             self._matched_pairs[pair.source, pair.target] = numbers
-        location = f"{name}:{pair.line}"
+        locations = _locations(pair, name, target_name)
         both = {
             number: max(source[number], target[number], key=_RANK.__getitem__)
             for number in source & target.keys()
@@ -170,7 +180,8 @@ class LeakageDetector:
         }
         for side, kinds in sides.items():
             for number, kind in kinds.items():
-                _add_match(self._matches[side], number, Match(kind, location))
+                match = Match(kind, self._locations[number][side], locations[side])
+                _add_match(self._matches[side], number, match)
         return numbers
 
     def report(self, held_out: HeldOut = "test") -> LeakageReport:
@@ -181,8 +192,7 @@ class LeakageDetector:
             side: {number: match for number, match in kinds.items() if number in members}
             for side, kinds in self._matches.items()
         }
-        locations = {number: self._locations[number] for number in numbers}
-        return LeakageReport(held_out, locations, members & self._short, matches)
+        return LeakageReport(held_out, len(numbers), members & self._short, matches)
 
     def reports(self) -> list[LeakageReport]:
         """The reports of every held-out set."""
@@ -190,18 +200,22 @@ class LeakageDetector:
 
 
 def find_leaks(
-    data: Data, validation: Sequence[Pair], training: Iterable[tuple[str, Iterable[Pair]]]
+    data: Data, validation: Sequence[Pair], training: Iterable[tuple[str, str, Iterable[Pair]]]
 ) -> list[frozenset[int]]:
     """The positions of the pairs to drop from each training text, with `data.drop_leaks`.
 
-    `training` holds the training texts by their names. Without `data.drop_leaks`, sentences of the
-    validation or test set that the recipe names are an error, or logged if leakage is allowed.
+    `training` holds the names of source and target of each training text, and its pairs. Without
+    `data.drop_leaks`, sentences of the validation or test set that the recipe names are an error,
+    or logged if leakage is allowed.
     """
     training = list(training)
     detector = _held_out_detector(data, validation)
     if detector is None:
         return [frozenset() for _ in training]
-    leaks = [detector.scan(pairs, printable(Path(name))) for name, pairs in training]
+    leaks = [
+        detector.scan(pairs, printable(source), printable(target))
+        for source, target, pairs in training
+    ]
     reports = [report for report in detector.reports() if report.all]
     significant = [report for report in reports if report.significant]
     if significant and not (data.allow_leakage or data.drop_leaks):
@@ -229,10 +243,18 @@ def _held_out_detector(data: Data, validation: Sequence[Pair]) -> LeakageDetecto
         return None
     detector = LeakageDetector()
     if data.valid_source:
-        detector.add_test(validation, printable(data.valid_source), "validation")
+        names = printable(data.valid_source), printable(data.valid_target)
+        detector.add_test(validation, *names, held_out="validation")
     if files := test_files(data):
-        detector.add_test(read_files(files, stream=False).pairs, printable(data.test_source))
+        names = printable(data.test_source), printable(data.test_target)
+        detector.add_test(read_files(files, stream=False).pairs, *names)
     return detector
+
+
+def _locations(pair: Pair, name: str, target_name: str) -> dict[MatchSide, str]:
+    """The line of a pair in the file of each side; a pair is named by its source."""
+    source = f"{name}:{pair.line}"
+    return {"source": source, "target": f"{target_name or name}:{pair.line}", "pair": source}
 
 
 @dataclass

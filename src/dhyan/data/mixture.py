@@ -1,4 +1,4 @@
-"""Mixture of corpora: how many times an epoch repeats each."""
+"""Mixture of corpora by weight: how many times an epoch repeats the pairs of each."""
 
 from dataclasses import dataclass
 from itertools import accumulate

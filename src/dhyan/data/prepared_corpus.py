@@ -12,8 +12,9 @@ from dhyan.config import Data, Recipe, Text
 from dhyan.data.encode import make_bpe_dropout
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
-from dhyan.data.read_text import file_error, suggest_path
 from dhyan.data.store import FILES, Examples, open_store
+from dhyan.data.text_lines import file_error, suggest_path
+from dhyan.data.training_sentences import TrainingSentences
 from dhyan.errors import UserError, spell_option
 from dhyan.text.tokenizer import Tokenizer
 
@@ -92,6 +93,10 @@ class PreparedCorpus:
             mixture=Mixture(tuple(sizes), tuple(weights)),
             bpe_dropout=make_bpe_dropout(self.text, source, target, max_tokens),
         )
+
+    def training_sentences(self) -> TrainingSentences | None:
+        """None: the folder holds token ids, not sentences."""
+        return None
 
 
 def open_prepared(folder: Path, recipe: Recipe) -> PreparedCorpus:

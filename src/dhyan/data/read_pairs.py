@@ -1,4 +1,4 @@
-"""Parallel text from two files or one table; every error names the file and the line."""
+"""Read parallel text from two files or one table; every error names the file and the line."""
 
 import os
 import re
@@ -11,8 +11,10 @@ import numpy as np
 from jaxtyping import Float
 
 from dhyan.config.sections import Delimiter, Header
+from dhyan.data.detect_table_format import header_columns
 from dhyan.data.filters import Deduplicator, LengthFilter, unescape_entities
-from dhyan.data.pairs import Pair, ReadReport, Side
+from dhyan.data.pairs import Pair, Side
+from dhyan.data.read_report import ReadReport
 from dhyan.data.read_table import (
     Row,
     ambiguous_header_note,
@@ -21,15 +23,14 @@ from dhyan.data.read_table import (
     read_jsonl,
     read_table,
 )
-from dhyan.data.read_text import (
+from dhyan.data.read_tmx import read_tmx
+from dhyan.data.text_lines import (
     TABLE_SUFFIXES,
     file_error,
     format_suffix,
     printable,
     read_raw_lines,
 )
-from dhyan.data.read_tmx import read_tmx
-from dhyan.data.table_format import header_columns
 
 NO_FILTER = LengthFilter()
 MAX_LENGTH = 2**16 - 1  # characters of a line that alignment counts

@@ -10,8 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.config.sections import Delimiter, Header
-from dhyan.data.pairs import Occurrences, ReadReport
-from dhyan.data.read_text import (
+from dhyan.data.detect_table_format import (
+    DELIMITERS,
+    TableFormat,
+    detect_format,
+    header_columns,
+    is_header,
+)
+from dhyan.data.read_report import Occurrences, ReadReport
+from dhyan.data.text_lines import (
     MAX_LINE_BYTES,
     NotTextError,
     decode_line,
@@ -19,13 +26,6 @@ from dhyan.data.read_text import (
     format_suffix,
     printable,
     read_raw_lines,
-)
-from dhyan.data.table_format import (
-    DELIMITERS,
-    TableFormat,
-    detect_format,
-    header_columns,
-    is_header,
 )
 from dhyan.errors import UserError, spell_option
 
@@ -48,6 +48,8 @@ def read_table(
     rows = table_records(path, table, report)
     first = list(islice(rows, 1))
     layout = _choose_columns(path, first, table.sample, columns, header=header, report=report)
+    if layout.header_rows:
+        report.columns = [first[0][1][column] for column in layout.columns]
     irregular = Occurrences()
     for line, fields in chain(first[layout.header_rows :], rows):
         if fields in ([], [""]):
@@ -238,7 +240,7 @@ def read_jsonl(path: Path, columns: tuple[str, str] | None, report: ReadReport) 
             continue
         try:
             record = parse_object(path, line, text)
-            keys = keys or _choose_keys(path, line, record)
+            report.columns = keys = keys or _choose_keys(path, line, record)
             source, target = (text_value(path, line, record, key) for key in keys)
         except UserError as error:
             report.add_error(error)

@@ -12,8 +12,9 @@ from typing import Any
 from xml.parsers import expat
 
 from dhyan.data.filters import MAX_CHARACTERS
-from dhyan.data.pairs import ReadReport, Side
-from dhyan.data.read_text import file_error, open_corpus_file, printable
+from dhyan.data.pairs import Side
+from dhyan.data.read_report import ReadReport
+from dhyan.data.text_lines import file_error, open_corpus_file, printable
 from dhyan.errors import UserError, spell_option
 from dhyan.text.languages import language_code
 
@@ -49,6 +50,7 @@ def read_tmx(path: Path, columns: tuple[str, str] | None, report: ReadReport) ->
             for line, segments in units.take():
                 if languages is None:
                     languages = _only_languages(path, line, segments, units.source_language)
+                report.columns = languages.names
                 if not columns and (other := languages.other(segments)):
                     report.add_error(_third_language(path, line, other, languages))
                     continue

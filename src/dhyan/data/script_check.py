@@ -8,7 +8,7 @@ from itertools import islice
 
 from dhyan.config import Data
 from dhyan.data.pairs import Pair, Side
-from dhyan.data.read_text import printable
+from dhyan.data.text_lines import printable
 from dhyan.text.languages import Script, language_of, parse_language, script_of
 
 logger = logging.getLogger(__name__)

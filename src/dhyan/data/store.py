@@ -1,4 +1,4 @@
-"""Token store: a corpus as token ids, in memory or memory-mapped from files, padded into batches."""
+"""Token store: a corpus as token ids, in memory or memory-mapped, padded into batches."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence

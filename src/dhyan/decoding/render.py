@@ -1,4 +1,4 @@
-"""Rendering: from hypotheses to translations as text."""
+"""Rendering: hypotheses (token ids) as `Translation`s with text, score, word probabilities."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,8 +10,9 @@ from dhyan.config import DecodingOptions
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.constrained_beam import contains
 from dhyan.decoding.glossary import contains_words
-from dhyan.decoding.request import Request
-from dhyan.display import (
+from dhyan.decoding.prepare_requests import Request
+from dhyan.errors import UnsupportedOption, UserError
+from dhyan.notebook_display import (
     MOST_ROWS,
     html_block,
     html_grey,
@@ -20,7 +21,6 @@ from dhyan.display import (
     make_frame,
     shorten,
 )
-from dhyan.errors import UnsupportedOption, UserError
 from dhyan.text.placeholders import restore
 from dhyan.text.sentence_splitter import Paragraph
 from dhyan.text.tokenizer import Tokenizer

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from dhyan.special_tokens import EOS, NAMES, PAD
 from dhyan.text.normalize import normalize
+from dhyan.text.pretokenization import BYTE_TOKENS, WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import BYTE_TOKENS, WORD_MARK
 
 Ids = Int[Tensor, "R T"]
 Scores = Float[Tensor, "R V"]

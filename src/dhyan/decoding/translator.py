@@ -16,17 +16,17 @@ from dhyan.decoding.constrained_beam import ConstrainedBeam, allow_required
 from dhyan.decoding.diverse_beam import DiverseBeam
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.forced_decoding import evaluation_mode, force_decode, rank_by_coverage
+from dhyan.decoding.prepare_requests import LengthLimits as LengthLimits
+from dhyan.decoding.prepare_requests import Request, RequestBuilder
+from dhyan.decoding.prepare_requests import TooLong as TooLong
 from dhyan.decoding.render import EMPTY, Translations, WordProbs, join_sentences, render
 from dhyan.decoding.render import Translation as Translation
-from dhyan.decoding.request import LengthLimits as LengthLimits
-from dhyan.decoding.request import Request, RequestBuilder
-from dhyan.decoding.request import TooLong as TooLong
 from dhyan.decoding.rules import Rule, forbid_terms
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
-from dhyan.display import Frame
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.notebook_display import Frame
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph

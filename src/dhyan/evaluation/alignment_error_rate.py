@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dhyan.data.read_text import file_error, printable, read_lines
+from dhyan.data.text_lines import file_error, printable, read_lines
 from dhyan.errors import UserError
 from dhyan.text.normalize import normalize
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from matplotlib.patheffects import withStroke
 
-from dhyan.insight.blocks import BarChart, format_number
 from dhyan.insight.heatmap import PAD, SMALL
-from dhyan.insight.page_layout import CAPTION, Canvas, FigureStyle, SizedBlock, legend
+from dhyan.insight.lesson_blocks import BarChart, format_number
+from dhyan.insight.lesson_figure_layout import CAPTION, Canvas, FigureStyle, SizedBlock, legend
 
 # Lengths are in points, 72 to the inch.
 LONGEST, THICK, APART = 190.0, 10.0, 7.0  # of a bar; between the bars of two names

@@ -1,4 +1,4 @@
-"""Attention maps of a translation, read off a second pass over the finished output."""
+"""`explain`: attention maps of a translation, from a second pass over the finished output."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,10 +28,6 @@ def explain(
     exact after any search. Tokens are merged to words unless `words` is False: columns are summed
     over the tokens of a word, rows are averaged. For other decoding options, translate first and
     call `explain_translation`. A model without attention has no maps: the list is empty.
-
-    >>> maps = dhyan.explain(dhyan.load(run_folder), "seven nine")
-    >>> maps[0].role, maps[0].source
-    ('cross', ('seven', 'nine', '</s>'))
     """
     [translation] = translator(text, beam=beam)
     return explain_translation(translator, text, translation, words=words)

@@ -1,4 +1,4 @@
-"""All operands of one attention head of a Transformer, for display and recomputation."""
+"""Operands of one attention head of a Transformer, for display: queries, keys, values, weights."""
 
 from dataclasses import dataclass
 

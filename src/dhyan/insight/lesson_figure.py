@@ -6,7 +6,11 @@ from math import isfinite
 
 from dhyan.errors import UserError
 from dhyan.insight.bar_chart import bar_chart_block
-from dhyan.insight.blocks import (
+from dhyan.insight.colors import LIGHT, Theme
+from dhyan.insight.fonts import Font, drawable, families, settings
+from dhyan.insight.heatmap import GAP, LABEL, PAD, SMALL, TITLE
+from dhyan.insight.heatmap import MARGIN as MARGIN
+from dhyan.insight.lesson_blocks import (
     BarChart,
     Block,
     LineChart,
@@ -15,13 +19,9 @@ from dhyan.insight.blocks import (
     Table,
     format_number,
 )
-from dhyan.insight.colors import LIGHT, Theme
-from dhyan.insight.fonts import Font, drawable, families, settings
-from dhyan.insight.heatmap import GAP, LABEL, PAD, SMALL, TITLE
-from dhyan.insight.heatmap import MARGIN as MARGIN
+from dhyan.insight.lesson_figure_layout import CAPTION, LEADING, Canvas, FigureStyle, SizedBlock
+from dhyan.insight.lesson_figure_layout import Figure as Figure
 from dhyan.insight.line_chart import LEFT, LINE, TO_LABEL, ChartAxes
-from dhyan.insight.page_layout import CAPTION, LEADING, Canvas, FigureStyle, SizedBlock
-from dhyan.insight.page_layout import Figure as Figure
 from dhyan.insight.scatter_plot import scatter_plot_block
 
 # Lengths are in points, 72 to the inch.

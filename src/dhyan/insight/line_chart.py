@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Curve, Style, is_drawable
 from dhyan.insight.colors import LIGHT, Theme
 from dhyan.insight.fonts import Font, drawable, families, settings
 from dhyan.insight.heatmap import DOTS, LABEL, POINTS, SMALL, TITLE
+from dhyan.insight.lesson_blocks import Curve, Style, is_drawable
 
 STYLES: dict[Style, dict[str, Any]] = {
     "solid": {"linestyle": "-", "marker": "o"},

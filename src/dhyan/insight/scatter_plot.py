@@ -7,11 +7,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from dhyan.insight.blocks import ScatterPlot
 from dhyan.insight.fonts import shorten
 from dhyan.insight.heatmap import PAD, SMALL
+from dhyan.insight.lesson_blocks import ScatterPlot
+from dhyan.insight.lesson_figure_layout import CAPTION, Canvas, FigureStyle, SizedBlock, legend
 from dhyan.insight.line_chart import LEFT
-from dhyan.insight.page_layout import CAPTION, Canvas, FigureStyle, SizedBlock, legend
 
 # Lengths are in points, 72 to the inch; within the square they rise from its lower left.
 PLANE, TICKS = 210.0, 14.0

@@ -1,4 +1,4 @@
-"""Word alignment from attention: the source word of each target word, with a confidence.
+"""Word alignment from cross-attention, and the model's probability of each target word.
 
 A word is what stands between spaces, so that its index is that in `text.split()`; a placeholder
 counts as one word, whatever spaces its text holds.
@@ -19,8 +19,8 @@ from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask_like, restore
+from dhyan.text.pretokenization import BYTE_TOKENS, WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import BYTE_TOKENS, WORD_MARK
 
 Pairs = list[tuple[int, int]]
 DecoderStep = Literal["emits", "reads"]

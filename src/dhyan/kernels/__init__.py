@@ -1,1 +1,1 @@
-"""Operations of the models: definitions in PyTorch, and Triton kernels that compute the same."""
+"""Operations of the models: PyTorch reference, and Triton kernels that compute the same."""

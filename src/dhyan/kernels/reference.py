@@ -1,4 +1,4 @@
-"""Reference definitions of every operation in plain PyTorch."""
+"""PyTorch reference of the fused operations: attention, RNNs, embedding, loss, beam extension."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

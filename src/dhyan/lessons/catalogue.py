@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from dhyan.errors import UserError
 
 if TYPE_CHECKING:
-    from dhyan.insight.blocks import Paragraph
+    from dhyan.insight.lesson_blocks import Paragraph
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("en", "hi")
@@ -48,7 +48,7 @@ class Text:
 
     def paragraph(self, key: str, /, **values: object) -> "Paragraph":
         """The text of a key as a paragraph."""
-        from dhyan.insight.blocks import Paragraph
+        from dhyan.insight.lesson_blocks import Paragraph
 
         return Paragraph(self(key, **values))
 

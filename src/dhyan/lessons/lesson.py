@@ -25,7 +25,7 @@ from typing import (
 )
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph
+from dhyan.insight.lesson_blocks import Block, Paragraph
 from dhyan.lessons.catalogue import Text
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class LessonResult(ABC):
 
     def text(self, lang: str = "en") -> str:
         """The page as plain lines."""
-        from dhyan.insight.lesson_text import as_plain_text
+        from dhyan.insight.lesson_terminal_page import as_plain_text
 
         page = self.render(lang)
         return as_plain_text(page.title, page.blocks)

@@ -1,4 +1,4 @@
-"""Loads a trained model for a lesson, and selects generated sentences whose words it knows."""
+"""Trained model of a lesson: loads it, and selects generated sentences whose words it knows."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

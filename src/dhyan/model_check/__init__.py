@@ -10,4 +10,5 @@ from dhyan.model_check.model_folder import check_folder as check_folder
 from dhyan.model_check.model_folder import find_saved_recipe as find_saved_recipe
 from dhyan.model_check.model_folder import parse_saved_recipe as parse_saved_recipe
 from dhyan.model_check.model_folder import read_model as read_model
+from dhyan.model_check.model_folder import read_training_sentences as read_training_sentences
 from dhyan.model_check.model_folder import read_without_torch as read_without_torch

@@ -1,4 +1,4 @@
-"""Compare what a checkpoint holds with its recipe: weights, optimizer state, training state.
+"""Checkpoint contents checked against the recipe: weights, optimizer state, training state.
 
 The model is built on PyTorch's `meta` device, where tensors have a shape and no memory. The checks
 before that bound how much work the building can be, and do not import torch.
@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from dhyan.config import Recipe
-from dhyan.config.settings import values_by_key
+from dhyan.config.declare_settings import values_by_key
 from dhyan.errors import UserError
 from dhyan.quantization import Shape, stored_shapes
 from dhyan.safe_io.json_toml import safe_repr

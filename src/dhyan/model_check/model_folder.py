@@ -1,4 +1,4 @@
-"""Read a model folder of unknown origin: small files first, each checked before the next is read."""
+"""Model folder of unknown origin: small files first, each checked before the next is read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +9,11 @@ from dhyan import atomic_folder
 from dhyan.atomic_folder import MANIFEST, DamagedFolder
 from dhyan.checkpoint import REMEDY, START_RECIPE, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
+from dhyan.data.training_sentences import (
+    MAX_FILE_BYTES,
+    TRAINING_SENTENCES,
+    TrainingSentences,
+)
 from dhyan.errors import UserError, spell
 from dhyan.model_check.checkpoint_contents import (
     MAX_TENSORS_PER_WEIGHT,
@@ -22,7 +27,7 @@ from dhyan.model_check.checkpoint_contents import (
 from dhyan.pretrained import model_folder
 from dhyan.pretrained.card import CARD, MAX_CARD_BYTES
 from dhyan.quantization import Shape, is_finite
-from dhyan.safe_io.files import is_sparse, open_file, read_file
+from dhyan.safe_io.bounded_files import is_sparse, open_file, read_file
 from dhyan.safe_io.json_toml import read_json, read_toml, safe_repr
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES, Header, InvalidHeader, read_header
 from dhyan.text.safe_tokenizer import MAX_BYTES, count_pieces, decode_file
@@ -40,7 +45,7 @@ class CheckedModel:
     """A model folder that was checked, and the bytes of its files.
 
     `name` is the path or name it was asked for, `sizes` are those of the source and target
-    vocabulary, `shapes` those of the weights.
+    vocabulary, `shapes` those of the weights. `training_sentences` is None if they are not known.
     """
 
     name: str
@@ -51,6 +56,7 @@ class CheckedModel:
     header: Header
     shapes: Mapping[str, Shape]
     files: Mapping[str, bytes]
+    training_sentences: TrainingSentences | None
 
 
 def check_folder(model: str | Path) -> CheckedModel:
@@ -78,7 +84,8 @@ def check_folder(model: str | Path) -> CheckedModel:
         raise UserError(f"{folder}: {fault}") from None
     _check_training_files(folder, manifest, recipe, shapes)
     _check_card(folder, manifest)
-    return CheckedModel(str(model), folder, manifest, recipe, sizes, header, shapes, files)
+    seen = _read_training_sentences(folder, manifest)
+    return CheckedModel(str(model), folder, manifest, recipe, sizes, header, shapes, files, seen)
 
 
 def read_model(model: str | Path, *, allow_unknown_attention: bool = False) -> CheckedModel:
@@ -138,13 +145,13 @@ def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
         if name not in listed:
             raise DamagedFolder(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
     for name in listed:
-        if name not in (*MODEL_FILES, *TRAINING_FILES, CARD):
+        if name not in (*MODEL_FILES, *TRAINING_FILES, CARD, TRAINING_SENTENCES):
             raise DamagedFolder(
                 f"{folder / MANIFEST}: a model has no file {safe_repr(name)}; {REMEDY}"
             )
     optimizer_bytes = MAX_TENSORS_PER_WEIGHT * listed[WEIGHTS]["bytes"] + MAX_HEADER_BYTES + 8
     limits = {**SMALL_FILES, TRAIN_STATE: LONGEST_RECIPE, OPTIMIZER_STATE: optimizer_bytes}
-    limits[CARD] = MAX_CARD_BYTES
+    limits |= {CARD: MAX_CARD_BYTES, TRAINING_SENTENCES: MAX_FILE_BYTES}
     for name in listed.keys() & limits.keys():
         if listed[name]["bytes"] > limits[name]:
             raise UserError(
@@ -212,6 +219,25 @@ def _check_card(folder: Path, manifest: Mapping[str, Any]) -> None:
         valid = False
     if not valid:
         raise DamagedFolder(f"{folder / CARD}: is not a table of JSON; {REMEDY}")
+
+
+def read_training_sentences(model: str | Path) -> TrainingSentences | None:
+    """The sentences a model was trained on, without reading the rest of it; None if not known."""
+    folder = find_checkpoint(model)
+    manifest = read_manifest(folder)
+    _check_names(folder, manifest)
+    return _read_training_sentences(folder, manifest)
+
+
+def _read_training_sentences(folder: Path, manifest: Mapping[str, Any]) -> TrainingSentences | None:
+    name = TRAINING_SENTENCES
+    if name not in manifest["files"]:
+        return None
+    data = atomic_folder.read_files(folder, manifest, [name], remedy=REMEDY)[name]
+    try:
+        return TrainingSentences.from_bytes(data)
+    except ValueError as error:
+        raise DamagedFolder(f"{folder / name}: {error}; {REMEDY}") from None
 
 
 def _check_large_file(folder: Path, manifest: Mapping[str, Any], *, shapes_compared: bool) -> None:

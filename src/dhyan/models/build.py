@@ -1,4 +1,4 @@
-"""Build a model from a recipe: the last place that reads settings."""
+"""Build a model (embeddings, encoder, decoder, bridge) from the settings of a recipe."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Recurrent layers whose whole state is one tensor, and the bridge from encoder to decoder."""
+"""Recurrent layers (LSTM, GRU, Elman) with one state tensor; the bridge from encoder to decoder."""
 
 from math import prod
 from typing import Literal

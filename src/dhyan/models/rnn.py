@@ -1,4 +1,4 @@
-"""Recurrent encoder-decoders: Sutskever et al. (2014), Bahdanau et al. (2015), Luong et al. (2015)."""
+"""Recurrent encoder-decoders after Sutskever et al. (2014), Bahdanau (2015) and Luong (2015)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

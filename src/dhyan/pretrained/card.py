@@ -1,4 +1,4 @@
-"""The card of a model, `card.json`: data, licences, scores, limits, and how it was made."""
+"""Model card of a pretrained model, `card.json`: data, licences, scores, limits, origin."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError
-from dhyan.safe_io.files import read_file
+from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.json_toml import read_json
 
 CARD = "card.json"
@@ -113,4 +113,7 @@ def parse_card(table: Mapping[str, Any]) -> Card:
         raise ValueError(f"unknown key {min(unknown)!r}")
     data = tuple(TrainingText(**text) for text in table["data"])
     scores = {key: TestScore(**score) for key, score in table["scores"].items()}
+    for score in scores.values():
+        if not isinstance(score.name, str) or type(score.value) not in (int, float):
+            raise ValueError(f"{score.value!r} is not a score")
     return Card(**{**table, "data": data, "scores": scores, "limits": tuple(table["limits"])})

@@ -20,6 +20,7 @@ from dhyan.checkpoint import (
     write_pointer,
 )
 from dhyan.config import Recipe, differences
+from dhyan.data.training_sentences import TRAINING_SENTENCES, merge
 from dhyan.errors import UserError, spell_option
 from dhyan.model_check import read_model
 from dhyan.run.environment import versions
@@ -62,7 +63,8 @@ def average(models: Sequence[str | Path], out: Path) -> Path:
     _check_output(out)
     _check_different(folders)
     _check_trained(folders)
-    contents = [read_model(model, allow_unknown_attention=True).files for model in models]
+    checked = [read_model(model, allow_unknown_attention=True) for model in models]
+    contents = [model.files for model in checked]
     for folder, files in zip(folders[1:], contents[1:], strict=True):
         _check_same_architecture(folders[0], contents[0], folder, files)
     weights = mean([weights_from_bytes(files["model.safetensors"]) for files in contents])
@@ -74,6 +76,9 @@ def average(models: Sequence[str | Path], out: Path) -> Path:
         "model.safetensors": tensors_to_bytes(weights),
         "training.json": json.dumps(asdict(TrainState(step=step)), indent=1).encode(),
     }
+    sentences = merge([model.training_sentences for model in checked])
+    if sentences is not None:
+        files[TRAINING_SENTENCES] = sentences.to_bytes()
     with lock_run(out):
         parts = [str(folder) for folder in folders]
         folder = write_checkpoint(out, step, files, versions=versions(), average_of=parts, **facts)

@@ -10,9 +10,10 @@ from typing import Literal, TypeVar
 from dhyan.attention_maps import attends_to_source
 from dhyan.config.sections import Delimiter, Header
 from dhyan.data.filters import split_words
-from dhyan.data.pairs import Pair, ReadReport
+from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
-from dhyan.data.read_text import (
+from dhyan.data.read_report import ReadReport
+from dhyan.data.text_lines import (
     TABLE_SUFFIXES,
     file_error,
     format_suffix,

@@ -14,6 +14,7 @@ from dhyan.config import Recipe
 from dhyan.config.sections import Decoder, Encoder
 from dhyan.data.corpus import Corpus
 from dhyan.data.permutation import derive_seed
+from dhyan.data.training_sentences import TrainingSentences
 from dhyan.errors import UserError, spell, spell_option, spell_setting
 from dhyan.model_check import read_model
 from dhyan.models.seq2seq import Seq2Seq
@@ -39,13 +40,15 @@ class PretrainedModel:
     recipe: Recipe
     tokenizers: Tokenizers
     weights: Mapping[str, Tensor]
+    training_sentences: TrainingSentences | None
 
     @classmethod
     def read(cls, path: str | Path) -> "PretrainedModel":
         """The model of a run folder (its best checkpoint), of one checkpoint, or of a name."""
         model = read_model(path)
         weights = weights_from_bytes(model.files["model.safetensors"])
-        return cls(path, model.recipe, load_tokenizers(model.files), weights)
+        tokenizers = load_tokenizers(model.files)
+        return cls(path, model.recipe, tokenizers, weights, model.training_sentences)
 
 
 def read_initial_files(recipe: Recipe) -> PretrainedModel | None:

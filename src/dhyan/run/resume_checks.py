@@ -49,7 +49,8 @@ def check_recipe_builds(recipe: Recipe) -> None:
 def check_same(folder: Path, saved: Recipe, recipe: Recipe, corpus: Corpus) -> None:
     """Refuse to resume with another recipe or other data."""
     for key, (before, now) in differences(saved, recipe).items():
-        if key not in MAY_CHANGE:
+        named_now = key in ("data.source_language", "data.target_language") and not before
+        if key not in MAY_CHANGE and not named_now:
             raise UserError(
                 f"{folder} was trained with {key} = {before!r}, now it is {now!r}: "
                 f"resume with the same recipe and settings, or name another {spell_option('out')}"

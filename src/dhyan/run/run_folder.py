@@ -23,6 +23,7 @@ from dhyan.checkpoint import (
     write_pointer,
 )
 from dhyan.config import Recipe, dump_recipe, with_absolute_paths
+from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError, spell_option
 from dhyan.run.environment import deterministic_flags, versions
@@ -38,12 +39,16 @@ STATE_FILES = ("training.safetensors", "training.json")
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a training run; `fingerprint` is a hash of its training data."""
+    """The folder of a training run; `fingerprint` is a hash of its training data.
+
+    `training_sentences` is the file of that name, None if the sentences are not known.
+    """
 
     path: Path
     recipe: Recipe
     translator: Translator
     fingerprint: str
+    training_sentences: bytes | None
 
     def save(self, trainer: Trainer) -> Path:
         """Write a self-contained checkpoint, then update the pointers and delete old checkpoints.
@@ -102,6 +107,8 @@ class RunFolder:
             "training.safetensors": tensors_to_bytes(training_tensors(trainer)),
             "training.json": json.dumps(asdict(trainer.state), indent=1).encode(),
         }
+        if self.training_sentences is not None:
+            files[TRAINING_SENTENCES] = self.training_sentences
         write_checkpoint(
             self.path,
             trainer.state.step,

@@ -1,4 +1,4 @@
-"""Slim export: a model without its training state, its weights in fewer bits, with a card."""
+"""Slim export: a model folder without training state, with quantized weights and a model card."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,6 +9,7 @@ from dhyan import atomic_folder
 from dhyan.atomic_folder import check_writable, to_json_bytes
 from dhyan.checkpoint import tensors_to_bytes, weights_from_bytes
 from dhyan.config import Data, Recipe, dump_recipe
+from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES, read_model
 from dhyan.pretrained.card import CARD
@@ -40,6 +41,8 @@ def write_slim(
         RECIPE: dump_recipe(without_files(checked.recipe)).encode(),
         WEIGHTS: tensors_to_bytes(quantize(weights, precision)),
     }
+    if checked.training_sentences is not None:
+        files[TRAINING_SENTENCES] = checked.training_sentences.to_bytes()
     if card is not None:
         files[CARD] = to_json_bytes(card)
     facts = {key: checked.manifest[key] for key in FACTS} | {"precision": precision}

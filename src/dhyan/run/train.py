@@ -14,6 +14,7 @@ import torch
 from dhyan.atomic_folder import check_writable
 from dhyan.checkpoint import (
     START_RECIPE,
+    check_unlocked,
     lock_run,
     newest_valid_checkpoint,
     steps_in,
@@ -23,6 +24,7 @@ from dhyan.checkpoint import (
 from dhyan.config import Recipe, load_recipe, with_absolute_paths
 from dhyan.data.corpus import Corpus, load_corpus, with_languages
 from dhyan.data.permutation import derive_seed
+from dhyan.data.training_sentences import TRAINING_SENTENCES, merge
 from dhyan.errors import UserError, spell_option
 from dhyan.kernels.backend import reference_kernels
 from dhyan.model_check import read_model
@@ -138,13 +140,15 @@ def train(
         check_data_files(recipe)
     else:
         check_new(out)
+    if not wait:
+        check_unlocked(out, resume=resume)
     recipe = with_languages(recipe)
     check_recipe_builds(recipe)
     check_writable(out)
     pretrained = None if resume else read_initial_files(recipe)
     corpus = load_corpus(recipe)
     with ExitStack() as stack:
-        lock = stack.enter_context(lock_run(out, wait=wait))
+        lock = stack.enter_context(lock_run(out, wait=wait, resume=resume))
         checkpoint = newest_valid_checkpoint(out, (*MODEL_FILES, *STATE_FILES))
         if checkpoint:
             read_model(checkpoint[0])  # its hashes are right; this checks what it holds
@@ -203,7 +207,17 @@ def start_run(
     else:
         tokenizers = corpus.make_tokenizers(recipe)
         initialize = partial(load_word_vectors, recipe=recipe, tokenizers=tokenizers)
-    return build_run(recipe, corpus, tokenizers, out, initialize=initialize, device=device)
+    seen = [corpus.training_sentences(), *([pretrained.training_sentences] if pretrained else [])]
+    sentences = merge(seen)
+    return build_run(
+        recipe,
+        corpus,
+        tokenizers,
+        out,
+        initialize=initialize,
+        device=device,
+        training_sentences=None if sentences is None else sentences.to_bytes(),
+    )
 
 
 def resume_run(
@@ -229,6 +243,7 @@ def resume_run(
         initialize=partial(load_weights, saved=weights_from_bytes(files["model.safetensors"])),
         device=device,
         length_multiple=state["length_multiple"],
+        training_sentences=files.get(TRAINING_SENTENCES),
     )
     restore(trainer, tensors_from_bytes(files["training.safetensors"]), state)
     folder.write_pointers(trainer.state)
@@ -257,6 +272,7 @@ def build_run(
     initialize: Callable[[Seq2Seq], None],
     device: torch.device,
     length_multiple: int | None = None,
+    training_sentences: bytes | None = None,
 ) -> tuple[RunFolder, Trainer]:
     """Build the model, its run folder and its trainer.
 
@@ -280,7 +296,9 @@ def build_run(
         recipe = choose_batch_size(recipe, model, objective, examples, device=device)
     batches = make_batches(recipe, examples, device, length_multiple=length_multiple)
     recipe = with_steps_of_epochs(recipe, batches)
-    folder = RunFolder(out, with_absolute_paths(recipe), translator, corpus.fingerprint)
+    folder = RunFolder(
+        out, with_absolute_paths(recipe), translator, corpus.fingerprint, training_sentences
+    )
     return folder, make_trainer(recipe, corpus, batches, folder)
 
 

@@ -1,4 +1,4 @@
-"""Errors of the translation service, by their codes."""
+"""HTTP errors of the translation server, by code: unauthorized, overloaded, deadline exceeded …"""
 
 from dhyan.web.connection import shutting_down
 from dhyan.web.errors import ApiError, invalid_request

@@ -25,7 +25,7 @@ from dhyan.serving.schemas import (
 )
 from dhyan.serving.service import TranslationService, until_disconnect
 from dhyan.serving.worker_protocol import Answer, JobOptions, best_text
-from dhyan.text.languages import LANGUAGE_NAMES
+from dhyan.text.languages import LANGUAGE_NAMES, UNDETERMINED
 from dhyan.web.body_format import FormRoute, client_disconnected, parse_form
 from dhyan.web.errors import ApiError
 
@@ -102,7 +102,9 @@ def _choose(
     if body.source != AUTO:
         return models.for_pair(body.source, body.target), None
     sources = [
-        card["source_language"] for card in models.cards() if card["target_language"] == body.target
+        card["source_language"]
+        for card in models.cards()
+        if card["target_language"] in (body.target, UNDETERMINED)
     ]
     for detection in models.detect(" ".join(texts)):
         if detection.language in sources:
@@ -136,7 +138,8 @@ def _languages(models: ServedModels) -> list[dict[str, Any]]:
     for language_targets in list(targets.values()):
         for target in language_targets:
             targets.setdefault(target, [])
+    names = {**LANGUAGE_NAMES, UNDETERMINED: "Unknown"}
     return [
-        {"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": language_targets}
+        {"code": code, "name": names.get(code, code), "targets": language_targets}
         for code, language_targets in targets.items()
     ]

@@ -19,6 +19,7 @@ from dhyan.serving.metrics import Metrics
 from dhyan.serving.scheduler import Scheduler
 from dhyan.serving.settings import ServerSettings
 from dhyan.serving.supervisor import Supervisor
+from dhyan.text.languages import UNDETERMINED
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,10 @@ class ServedModels:
         return [scheduler.supervisor.card for scheduler in self]
 
     def choose(self, model: str | None, source: str | None, target: str | None) -> Scheduler:
-        """The scheduler of the model with this name that translates this language pair."""
+        """The scheduler of the model with this name that translates this language pair.
+
+        A model that is alone, or named, accepts any language where its own is not known.
+        """
         candidates = [
             scheduler for name, scheduler in self.schedulers.items() if model in (None, name)
         ]
@@ -93,8 +97,12 @@ class ServedModels:
     ) -> Scheduler | None:
         for scheduler in candidates:
             card = scheduler.supervisor.card
-            pair = (card.get("source_language"), card.get("target_language"))
-            if card and source in (None, pair[0]) and target in (None, pair[1]):
+            own = (card.get("source_language"), card.get("target_language"))
+            accepted = {UNDETERMINED} if len(candidates) == 1 else set[str]()
+            if card and all(
+                language in (None, code) or code in accepted
+                for language, code in zip((source, target), own, strict=True)
+            ):
                 return scheduler
         for scheduler in candidates:
             if not scheduler.supervisor.card:

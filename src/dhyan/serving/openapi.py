@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 
 from dhyan.serving.libretranslate import AUTO
 from dhyan.serving.models import ServedModels
+from dhyan.text.languages import UNDETERMINED
 
 CHOICE_FIELDS = ("model", "source_language", "target_language")
 VALIDATION_SCHEMAS = ("HTTPValidationError", "ValidationError")
@@ -74,7 +75,10 @@ def _restrict(schema: dict[str, Any], field: str, values: list[str]) -> None:
     """Describe the values of a field by a pattern.
 
     An enumeration would be a type of its own in generated clients, which then fit no other server.
+    Where a model's language is not known, others are accepted too.
     """
+    if UNDETERMINED in values:
+        return
     declared = schema["properties"][field]
     kinds = declared.get("anyOf", [declared])
     [text] = [kind for kind in kinds if kind["type"] == "string"]

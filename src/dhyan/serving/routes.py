@@ -1,4 +1,4 @@
-"""Routes of the API: translation, word-by-word streaming, models, health and metrics."""
+"""HTTP routes of the translation server: translate, stream words, models, health, metrics."""
 
 import asyncio
 import json

@@ -12,7 +12,7 @@ from pydantic import (
 )
 
 from dhyan.config import DecodingOptions
-from dhyan.config.settings import json_schema
+from dhyan.config.declare_settings import json_schema
 from dhyan.serving.settings import (
     MAX_BEAM,
     MAX_DEADLINE,

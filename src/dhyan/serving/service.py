@@ -1,4 +1,4 @@
-"""`TranslationService`: what every translation route does: authenticate, rate limit, schedule."""
+"""`TranslationService`: authenticates, rate-limits and schedules for every translation route."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

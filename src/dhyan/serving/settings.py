@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from dhyan.config.settings import setting
+from dhyan.config.declare_settings import setting
 from dhyan.web.listen import ConnectionLimits
 
 MAX_TEXT_CHARACTERS = 5000

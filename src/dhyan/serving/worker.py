@@ -15,6 +15,7 @@ from dhyan.serving.worker_protocol import (
     WorkerChannel,
     run_worker,
 )
+from dhyan.text.languages import UNDETERMINED
 
 if TYPE_CHECKING:
     from dhyan.decoding.glossary import Glossary
@@ -66,16 +67,17 @@ class TranslationWorker:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Source and target language."""
-        return self.translator.source_language or "en", self.translator.language or "hi"
+        """Source and target language; `und` (BCP 47) where it is not known."""
+        translator = self.translator
+        return translator.source_language or UNDETERMINED, translator.language or UNDETERMINED
 
     def known_words(self) -> dict[str, list[str]]:
         """The words that the source and target vocabularies have as one token, by language."""
         tokenizers = (self.translator.source, self.translator.target)
-        return {
-            language: sorted({tokenizer.plain(id) for id in range(len(tokenizer))})
-            for language, tokenizer in zip(self.languages, tokenizers, strict=True)
-        }
+        words: dict[str, set[str]] = {}
+        for language, tokenizer in zip(self.languages, tokenizers, strict=True):
+            words.setdefault(language, set()).update(map(tokenizer.plain, range(len(tokenizer))))
+        return {language: sorted(known) for language, known in words.items()}
 
     def card(self) -> dict[str, Any]:
         """Facts about the model for clients."""

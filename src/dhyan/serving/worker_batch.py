@@ -1,4 +1,4 @@
-"""A batch in the worker process: sending, cancelling, and pacing of its answers to the clients."""
+"""Batch of texts sent to the worker process: sending, cancelling, and pacing of its answers."""
 
 import asyncio
 import time

@@ -1,1 +1,1 @@
-"""The studio: a local web page that translates and shows attention and every number."""
+"""Studio: a local web page that translates, and shows attention and every number."""

@@ -1,4 +1,4 @@
-"""Self-contained HTML export: a trace with the studio's modules and styles and a subset font.
+"""Self-contained HTML export of a translation's trace, with scripts, styles and a subset font.
 
 The file opens from a disk without a server or network. Its modules cannot import each other by
 path, so each is a `data:` URL under a name in an import map.

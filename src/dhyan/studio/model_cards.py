@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,16 @@ import numpy as np
 
 from dhyan.checkpoint import find_checkpoint
 from dhyan.config import AttentiveDecoder, TransformerDecoder, load_recipe
+from dhyan.pretrained.card import CARD, read_card
+from dhyan.text.languages import UNDETERMINED
 
 
 @dataclass(frozen=True)
 class ModelCard:
     """Name, description, encoder and decoder kinds, and the score function of the attention.
 
-    A Transformer's score is "heads", that of a decoder without attention "none".
+    A Transformer's score is "heads", that of a decoder without attention "none". `test_scores` and
+    `test` are the scores of a pretrained model on its held-out test set, and the name of that set.
 
     Of a saved trace, `saved` is its sentence, the only one with an answer, and `views` are the
     views of the page that it can fill.
@@ -31,18 +34,27 @@ class ModelCard:
     target_language: str
     saved: str = ""
     views: tuple[str, ...] = ()
+    test_scores: Mapping[str, float] = field(default_factory=dict)
+    test: str = ""
 
 
 def model_card(name: str, folder: Path) -> ModelCard:
-    """The card of a run folder."""
-    recipe = load_recipe(str(find_checkpoint(folder) / "recipe.toml"))
+    """The card of a run folder or a pretrained model."""
+    checkpoint = find_checkpoint(folder)
+    recipe = load_recipe(str(checkpoint / "recipe.toml"))
     decoder = recipe.decoder
     if isinstance(decoder, AttentiveDecoder):
         score = decoder.attention.score
     else:
         score = "heads" if isinstance(decoder, TransformerDecoder) else "none"
-    languages = recipe.data.source_language or "en", recipe.data.target_language or "hi"
-    return ModelCard(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages)
+    data = recipe.data
+    languages = data.source_language or UNDETERMINED, data.target_language or UNDETERMINED
+    card = ModelCard(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages)
+    if not (checkpoint / CARD).is_file():
+        return card
+    saved = read_card(checkpoint)
+    scores = {own.name: own.value for own in saved.scores.values()}
+    return replace(card, test_scores=scores, test=saved.test)
 
 
 def trace_card(name: str, trace: Mapping[str, Any]) -> ModelCard:

@@ -1,18 +1,21 @@
-"""Model registry: the studio's models by name, loaded at the first request, one request at a time."""
+"""Model registry: the studio's models by name, loaded on first use, one request at a time."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from dhyan.errors import UserError
+from dhyan.model_check import read_training_sentences
 from dhyan.studio.model_cards import ModelCard, model_card
 from dhyan.studio.saved_trace import SavedTrace, read_saved_trace
 
 if TYPE_CHECKING:
+    from dhyan.data.training_sentences import TrainingSentences
     from dhyan.decoding.translator import Translator
     from dhyan.insight.trace import Trace
 
@@ -33,6 +36,11 @@ class RegisteredModel:
         """The model card."""
         return self.saved.card(self.name) if self.saved else model_card(self.name, self.path)
 
+    @cached_property
+    def training_sentences(self) -> "TrainingSentences | None":
+        """The sentences it was trained on; None if they are not known."""
+        return None if self.saved else read_training_sentences(self.path)
+
     @contextmanager
     def translator(self) -> "Iterator[Translator]":
         """The translator, loaded if necessary, for one request at a time."""
@@ -46,24 +54,6 @@ class RegisteredModel:
             yield self._translator
 
 
-@dataclass(frozen=True)
-class PendingModel:
-    """A model that is being trained for the registry: its progress, or why it failed."""
-
-    name: str
-    about: str
-    state: Literal["waiting", "running", "done", "failed"]
-    step: int = 0
-    steps: int = 0
-    seconds_left: float | None = None
-    error: str = ""
-
-    def __str__(self) -> str:
-        """The line for the terminal."""
-        left = "" if self.seconds_left is None else f", {self.seconds_left:.0f} s left"
-        return f"{self.name} step {self.step:,} of {self.steps:,}{left}"
-
-
 class ModelRegistry:
     """Models in the order they were named, then saved traces; and a cache of the last traces."""
 
@@ -75,7 +65,6 @@ class ModelRegistry:
             name: RegisteredModel(name, path, saved)
             for name, (path, saved) in zip(names, paths, strict=True)
         }
-        self.pending: Callable[[], Sequence[PendingModel]] = tuple
         self._traces: OrderedDict[Any, Trace] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -87,11 +76,9 @@ class ModelRegistry:
 
     def get(self, name: str) -> RegisteredModel:
         """The model of a name; the first, if the name is empty."""
-        if not self.models and self.pending():
-            raise UserError("no model is ready yet: the first will be in a minute or two")
         if not self.models:
             raise UserError(
-                "there is no model here: start the studio with a folder of `dhyan train`"
+                "there is no model here: train one with `dhyan train`, and start the studio again"
             )
         if not name:
             return next(iter(self.models.values()))

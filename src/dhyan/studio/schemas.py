@@ -34,6 +34,13 @@ class TranslateRequest(StrictModel):
     prefix: Text = ""
 
 
+class SeenRequest(StrictModel):
+    """Sentences that a model may have been trained on."""
+
+    texts: Annotated[list[Text], Field(max_length=64)]
+    model: Name = ""
+
+
 def pack_tensor(tensor: "Tensor") -> dict[str, Any]:
     """A tensor as its shape and 32-bit floats in base64, which the page unpacks."""
     raw = tensor.detach().cpu().float().contiguous().numpy().astype("<f4").tobytes()

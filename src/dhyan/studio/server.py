@@ -1,4 +1,4 @@
-"""The studio's server, on the loopback address only: the page and its JSON API."""
+"""Studio server, on the loopback address only: the web page and its JSON API."""
 
 import asyncio
 import logging
@@ -19,14 +19,14 @@ from starlette.types import ASGIApp
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import (
+    bleu_by_length,
     export,
-    gravity,
     heads,
-    length,
-    mask,
+    mask_tests,
     operands,
     training,
     translate,
+    word_vector_gravity,
 )
 from dhyan.studio.saved_trace import TraceOnlyError
 from dhyan.version import __version__
@@ -36,7 +36,9 @@ from dhyan.web.guard import GuardPolicy, RequestGuard
 from dhyan.web.listen import LOOPBACK_NAMES, ListenAddress
 from dhyan.web.server import Server, listener
 
-ROUTES = (translate, operands, heads, mask, length, gravity, training, export)
+ROUTES = (
+    translate, operands, heads, mask_tests, bleu_by_length, word_vector_gravity, training, export,
+)  # fmt: skip
 STATIC = files("dhyan.studio") / "static"
 VIEWS = (
     "translate", "step", "qkv", "heads", "mask", "gravity", "scale", "length", "train", "compare",

@@ -1,4 +1,4 @@
-"""Translations and their traces for the page, within its limits; traces are cached."""
+"""Translate a sentence for the studio and cache its trace; over-long sentences are refused."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING

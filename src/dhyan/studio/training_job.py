@@ -106,7 +106,7 @@ class TrainingJob:
     """`dhyan train RECIPE --out FOLDER` in a subprocess that starts at once.
 
     `settings` override the recipe as `--set` does. Output goes into training.log beside the
-    checkpoints, or to this process's own output if `inherit_output`.
+    checkpoints.
     """
 
     def __init__(
@@ -116,9 +116,7 @@ class TrainingJob:
         folder: Path,
         *,
         settings: Mapping[str, Any] | None = None,
-        resume: bool = False,
         threads: int = 1,
-        inherit_output: bool = False,
     ) -> None:
         self.name, self.folder = name, folder
         self.steps = load_recipe(recipe, settings).training.steps
@@ -128,9 +126,9 @@ class TrainingJob:
         self._started, self._cancelled = time.time(), False
         self._loop_started: float | None = None
         self._lock = threading.Lock()
-        self._log = None if inherit_output else folder / LOG
+        self._log = folder / LOG
         command = [sys.executable, "-m", "dhyan.studio.training_job", "train", recipe]
-        command += ["--out", str(folder), "--threads", str(threads), *(["--resume"] * resume)]
+        command += ["--out", str(folder), "--threads", str(threads)]
         for key, value in (settings or {}).items():
             command += ["--set", f"{key}={json.dumps(value, ensure_ascii=False)}"]
         self._process = _start(command, self._log, threads)
@@ -205,8 +203,6 @@ class TrainingJob:
         )
 
     def _last_line(self) -> str:
-        if self._log is None or not self._log.exists():
-            return "the training failed; see the terminal"
         lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
         messages = [line.strip() for line in lines if line.strip()]
         return messages[-1].removeprefix("dhyan: ") if messages else "the training ended silently"
@@ -259,15 +255,15 @@ class TrainingJobs:
             job.stop()
 
 
-def _start(command: list[str], log: Path | None, threads: int) -> "subprocess.Popen[bytes]":
+def _start(command: list[str], log: Path, threads: int) -> "subprocess.Popen[bytes]":
     """A process in its own group, whose standard input is the pipe of the parent watchdog."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"}
-    with open(log or os.devnull, "wb") as file:
+    with open(log, "wb") as file:
         return subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
-            stdout=file if log else None,
-            stderr=subprocess.STDOUT if log else None,
+            stdout=file,
+            stderr=subprocess.STDOUT,
             start_new_session=True,
             env=environment,
         )

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models, pre_tokenizers, trainers
 
 from dhyan.special_tokens import NAMES, UNK
-from dhyan.text.vocabulary import (
+from dhyan.text.pretokenization import (
     FIXED_TOKENS,
     WORD_SPLIT,
     frequent_characters,

@@ -6,8 +6,8 @@ from random import Random
 
 from dhyan.errors import UserError
 from dhyan.special_tokens import NAMES
+from dhyan.text.pretokenization import FIXED_TOKENS, WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
-from dhyan.text.vocabulary import FIXED_TOKENS, WORD_MARK
 
 MAX_CACHED = 2**17  # words and segmentations whose merges are cached
 

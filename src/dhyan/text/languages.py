@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dhyan.errors import UserError
-from dhyan.text.compression import OPENERS
+from dhyan.text.compressed_files import OPENERS
 
 LANGUAGES = set(
     "af ar as az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy id "
@@ -61,6 +61,7 @@ OWN_NAMES = {  # what speakers call their language, of languages with much paral
     "ru": "русский", "sv": "svenska", "ta": "தமிழ்", "te": "తెలుగు", "th": "ไทย", "tr": "Türkçe",
     "uk": "українська", "ur": "اردو", "vi": "Tiếng Việt", "zh": "中文",
 }  # fmt: skip
+UNDETERMINED = "und"  # the code of BCP 47 for a language that is not known
 _LATIN = r"A-Za-z\u00c0-\u024f\u1e00-\u1eff"
 _CYRILLIC, _ARABIC = r"\u0400-\u052f", r"\u0600-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufeff"
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -109,7 +110,7 @@ def parse_language(text: str) -> str:
     """The language of a code (`hi`, `EN`, `zh-CN`, `hin`), or a UserError."""
     code = text.lower().partition("-")[0]
     code = LONG_CODES.get(code, code)
-    if code and code not in LANGUAGES:
+    if code and code not in LANGUAGE_NAMES:
         raise UserError(
             f"language {text!r} is not known here: give a code such as 'hi', 'en' or 'de'"
         )

@@ -1,4 +1,4 @@
-"""Placeholders: URLs, e-mail addresses, numbers and tags are masked before the model and restored."""
+"""Placeholders: URLs, e-mail addresses, numbers and tags, masked for the model and restored."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -15,8 +15,8 @@ from tokenizers import models
 from dhyan.errors import UserError
 from dhyan.safe_io.json_toml import read_json, safe_repr
 from dhyan.special_tokens import NAMES, UNK
+from dhyan.text.pretokenization import add_pre_tokenizer
 from dhyan.text.unigram import MAX_PIECE_LENGTH
-from dhyan.text.vocabulary import add_pre_tokenizer
 
 MAX_BYTES = 48 * 2**20
 MAX_PIECES = 500_000

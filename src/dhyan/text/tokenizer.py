@@ -11,13 +11,11 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models
 
 from dhyan.errors import UserError
-from dhyan.safe_io.files import read_file
+from dhyan.safe_io.bounded_files import read_file
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
 from dhyan.text.bpe import extend_bpe, read_bpe, train_bpe
 from dhyan.text.normalize import normalize
-from dhyan.text.safe_tokenizer import MAX_BYTES, MAX_PIECES, count_pieces, decode_file
-from dhyan.text.unigram import extend_unigram, train_unigram
-from dhyan.text.vocabulary import (
+from dhyan.text.pretokenization import (
     BYTE_TOKENS,
     FIXED_TOKENS,
     WORD_MARK,
@@ -28,6 +26,8 @@ from dhyan.text.vocabulary import (
     frequent_characters,
     new_characters,
 )
+from dhyan.text.safe_tokenizer import MAX_BYTES, MAX_PIECES, count_pieces, decode_file
+from dhyan.text.unigram import extend_unigram, train_unigram
 
 KINDS = ("words", "characters", "bpe", "unigram")
 

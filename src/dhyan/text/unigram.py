@@ -9,7 +9,12 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import models
 
 from dhyan.special_tokens import NAMES, UNK
-from dhyan.text.vocabulary import FIXED_TOKENS, by_frequency, frequent_characters, new_characters
+from dhyan.text.pretokenization import (
+    FIXED_TOKENS,
+    by_frequency,
+    frequent_characters,
+    new_characters,
+)
 
 MAX_PIECE_LENGTH = 16
 MAX_WORDS = 100_000

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from dhyan.errors import UserError
-from dhyan.text.compression import OPENERS, decompression_errors
+from dhyan.text.compressed_files import OPENERS, decompression_errors
 from dhyan.text.normalize import normalize
 
 MAX_LINE_BYTES = 2**20  # bytes

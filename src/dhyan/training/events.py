@@ -1,4 +1,4 @@
-"""Events of a training run, which the trainer yields."""
+"""Training events that the trainer yields: step, validation, checkpoint, skipped batch, stop …"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

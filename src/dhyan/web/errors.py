@@ -1,21 +1,24 @@
-"""The error body of both servers: `{"error": {"code", "message"}}`, short, repeating no input.
+"""HTTP errors of both servers: exception, handlers, JSON body `{"error": {"code", "message"}}`.
 
 On the paths of another program's API, whose clients read `error` as text, it is `{"error": message}`.
 """
 
 import json
 from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import Send
 
 MAX_CHARACTERS = 500  # of a message
 MAX_BYTES = 1000  # of a message, encoded as JSON
 ESCAPED_BYTES = 12  # that JSON needs for a character at most
+UNKNOWN_FIELD = "extra_forbidden"  # pydantic's type of the violation
 CODES_BY_STATUS = {404: "not_found", 405: "method_not_allowed"}
 
 RawHeaders = list[tuple[bytes, bytes]]
@@ -100,16 +103,37 @@ def _http_error(request: Request, error: HTTPException) -> ApiError:
 
 
 def _validation_error(request: Request, error: Any) -> ApiError:
-    """The first violation of the schema, without names or values the client sent."""
-    violation = error.errors()[0]
+    """The first violation of the schema, and an unknown field; without values the client sent."""
+    violations = error.errors()
+    unknown = [item for item in violations if item["type"] == UNKNOWN_FIELD]
+    others = [item for item in violations if item["type"] != UNKNOWN_FIELD]
+    messages = [_violation_message(item) for item in others[:1]]
+    messages += [_unknown_field_message(request, item) for item in unknown[:1]]
+    return invalid_request(". ".join(messages))
+
+
+def _unknown_field_message(request: Request, violation: Any) -> str:
+    """An unknown field by its name if it is a misspelling of a known one, which is no secret."""
+    params = request.scope["route"].dependant.body_params
+    known = [name for param in params for name in _fields(param.field_info.annotation)]
+    [*outer, name] = violation["loc"]
+    close = get_close_matches(str(name), known, n=1) if outer == ["body"] else []
+    if close:
+        return f"Unknown field {str(name)!r}; did you mean {close[0]!r}?"
     schema = request.app.openapi_url
-    if violation["type"] == "extra_forbidden":
-        return invalid_request(f"Unknown field; {schema} lists the fields.")
+    return f"Unknown field; {schema} lists the fields." if schema else "Unknown field."
+
+
+def _fields(body: Any) -> list[str]:
+    return list(body.model_fields) if isinstance(body, type) and issubclass(body, BaseModel) else []
+
+
+def _violation_message(violation: Any) -> str:
     field, *rest = violation["loc"][1:] or ("body",)
     indexes = [part for part in rest if isinstance(part, int)]
     field_path = ".".join(map(str, (field, *indexes)))
     message = violation["msg"].removeprefix("Value error, ")
-    return invalid_request(f"{field_path}: {message}")
+    return f"{field_path}: {message}"
 
 
 def _internal_error(request: Request, error: Exception) -> ApiError:

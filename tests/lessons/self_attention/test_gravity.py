@@ -77,7 +77,7 @@ def test_with_three_words_another_may_end_farther():
 
 
 def test_the_plane_shows_both_moves():
-    from dhyan.insight.blocks import ScatterPlot
+    from dhyan.insight.lesson_blocks import ScatterPlot
 
     (plane,) = (part for part in gravity().render().blocks if isinstance(part, ScatterPlot))
     assert [arrow[:2] for arrow in plane.arrows] == [(9, 3), (9, 3)]

@@ -9,7 +9,7 @@ import torch
 from dhyan import config
 from dhyan.batch import Tokens
 from dhyan.data.primer import generate_sentences
-from dhyan.insight.blocks import ScatterPlot
+from dhyan.insight.lesson_blocks import ScatterPlot
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.self_attention.gravity import MODEL_OTHER, MODEL_SENTENCE, gravity
 from dhyan.lessons.self_attention.gravity_layers import (

@@ -8,8 +8,8 @@ from dhyan.attention import MultiHeadAttention
 from dhyan.data.primer import generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Table
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
+from dhyan.insight.lesson_blocks import Table
 from dhyan.lessons.transformer_blocks.multi_head import multi_head
 from dhyan.models.build import build_model
 from dhyan.text.tokenizer import Tokenizer

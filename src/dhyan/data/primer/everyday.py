@@ -1,4 +1,4 @@
-"""Everyday frames: sentence patterns with slots, whose words agree in both languages.
+"""Everyday sentence patterns with slots, whose words agree in English and Hindi.
 
 A frame is written as SLOTS || ENGLISH = HINDI; the rules stand at the top of `everyday.txt`.
 """

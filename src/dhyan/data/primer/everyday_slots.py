@@ -1,4 +1,4 @@
-"""Slots of everyday frames: persons, things, numbers, phrases, verbs and qualities."""
+"""Slots of the everyday sentence patterns: persons, things, numbers, phrases, verbs, qualities."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Word lists of the everyday frames: nouns by class, phrases, verb phrases, gradable adjectives."""
+"""Word lists of the everyday sentence patterns: nouns by class, phrases, verbs, adjectives."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from dhyan.data.primer.hindi_morphology import (
 )
 from dhyan.data.primer.lexicon import Adjective, Noun, read_lexicon
 from dhyan.data.primer.vocabulary_subsets import held_out_objects
-from dhyan.data.read_text import file_error, read_lines
+from dhyan.data.text_lines import file_error, read_lines
 from dhyan.errors import UserError
 
 EVERYDAY = Path(__file__).with_name("everyday.txt")

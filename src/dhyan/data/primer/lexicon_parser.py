@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from dhyan.data.read_text import file_error, read_lines
+from dhyan.data.text_lines import file_error, read_lines
 from dhyan.errors import UserError
 
 DOMAINS = (

@@ -37,7 +37,7 @@ from dhyan.data.primer.stative_clauses import (
 )
 from dhyan.data.primer.verb_groups import ClausePlan, Modality, Tense
 from dhyan.data.primer.vocabulary_subsets import held_out_adjectives, held_out_objects
-from dhyan.data.read_text import file_error, read_lines
+from dhyan.data.text_lines import file_error, read_lines
 
 REASONS = Path(__file__).with_name("reasons.txt")
 WEATHER = {  # English, then the Hindi words, and those that follow them: all are feminine

@@ -1,4 +1,4 @@
-"""State of one sentence while it is generated: random choices, dependency tree, phrases."""
+"""State of one generated sentence pair: random choices, dependency tree, phrases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

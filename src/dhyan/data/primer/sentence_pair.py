@@ -1,4 +1,4 @@
-"""A sentence in both languages, with word alignment, dependency heads and translation checks."""
+"""Generated sentence pair: both languages, word alignment, dependency heads, translation checks."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

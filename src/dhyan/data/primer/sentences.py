@@ -1,4 +1,4 @@
-"""Sentences of two to sixty words: simple and complex statements, and questions."""
+"""Sentence generation: statements, simple and complex, and questions, of two to sixty words."""
 
 from collections import Counter
 from collections.abc import Callable

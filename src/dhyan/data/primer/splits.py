@@ -1,4 +1,4 @@
-"""Splits of the primer, which share no sentence, and the files they are written to."""
+"""Splits of the primer (generated English–Hindi corpus), disjoint by sentence, and their files."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Sentence templates with slots: idioms, attachment ambiguities, examples of the notes."""
+"""Sentence templates with slots: idioms, attachment ambiguities, examples of lecture notes."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dhyan.data.primer.sentence_pair import (
     Word,
     join_words,
 )
-from dhyan.data.read_text import file_error, read_lines
+from dhyan.data.text_lines import file_error, read_lines
 
 TEMPLATES = Path(__file__).with_name("templates.txt")
 HEADING = re.compile(r"\[(idiom|attachment|notes): (.+)\]")

@@ -1,4 +1,4 @@
-"""The core vocabulary, and pairs of words that are held out from training."""
+"""Vocabulary subsets of the generated corpus: its core, and word pairs held out from training."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The engine: greedy and beam search on CUDA graphs with continuous batching."""
+"""Decoding engine for GPUs: greedy and beam search with continuous batching and CUDA graphs."""
 
 from dhyan.decoding.engine.engine import Engine as Engine
 from dhyan.decoding.engine.engine import engine_for as engine_for

@@ -1,4 +1,4 @@
-"""The engine: greedy and beam search with continuous batching and CUDA graphs."""
+"""Decoding engine: runs greedy and beam search with continuous batching and CUDA graphs."""
 
 from collections.abc import Sequence
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""The weights of a Transformer as the engine reads them: concatenated, in one precision."""
+"""Packed weights of a Transformer for the decoding engine: concatenated, in one precision."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Recurrent decoders in the engine: fixed-size state slots, source memory shared by a beam."""
+"""Recurrent decoders in the decoding engine: fixed-size state slots, source shared by a beam."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Transformer layers in the engine: large matrix products, or fused kernels for few rows."""
+"""Residual stream of Transformer layers in the decoding engine; fused kernels for small batches."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

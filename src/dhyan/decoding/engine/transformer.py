@@ -1,4 +1,4 @@
-"""Transformer decoders in the engine: fixed-size key-value cache, source shared by a beam."""
+"""Transformer decoders in the decoding engine: fixed-size key-value cache, shared source."""
 
 from dataclasses import replace
 from typing import cast

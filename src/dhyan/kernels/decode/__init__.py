@@ -1,1 +1,1 @@
-"""Operations of one decoding step, in place: reference code, and the dispatch to kernels."""
+"""Operations of one decoding step, in place: PyTorch reference, or Triton kernels."""

@@ -1,4 +1,4 @@
-"""Attention of a decoding step: self-attention with a cache, and cross-attention to the source.
+"""Attention of a decoding step, to its cache or to the source: PyTorch reference, or Triton.
 
 A row is one hypothesis of a sentence; the rows of a sentence are adjacent. All tensors stay where
 they are, so that a step can be captured as a CUDA graph.

@@ -1,4 +1,4 @@
-"""Linear, norm and residual operations of a decoding Transformer: reference and dispatch.
+"""Linear, norm and residual operations of a decoding step: PyTorch reference, or Triton kernels.
 
 A row is one hypothesis of a sentence; the rows of a sentence are adjacent.
 """

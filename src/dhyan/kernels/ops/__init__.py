@@ -1,4 +1,4 @@
-"""Operations of the models: each chooses between its definition and a fused kernel.
+"""Operations of the models: each chooses between its PyTorch reference and a fused kernel.
 
 Nothing else of `dhyan.kernels` is imported by models and attention.
 """

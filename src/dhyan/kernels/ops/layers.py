@@ -1,4 +1,4 @@
-"""Transformer layer operations for models: norm, residual, linear, feed-forward, embedding, loss."""
+"""Transformer operations for models: norm, residual, linear, feed-forward, embedding, loss."""
 
 from collections.abc import Callable, Sequence
 

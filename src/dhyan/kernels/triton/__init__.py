@@ -1,1 +1,1 @@
-"""Triton kernels: the same results as the definitions in fewer passes over memory."""
+"""Triton kernels: the operations of `kernels.reference` in fewer passes over memory."""

@@ -1,4 +1,4 @@
-"""Residual sum and layer norm in one pass: residual + dropout(update), and its norm."""
+"""Triton: residual sum and layer norm in one pass: residual + dropout(update), and its norm."""
 
 from typing import Any, no_type_check
 

@@ -1,4 +1,4 @@
-"""Fused additive attention (Bahdanau et al., 2015): tanh(q + k) is never stored for all pairs.
+"""Triton: fused additive attention (Bahdanau et al., 2015); tanh(q + k) of all pairs is not stored.
 
 For many queries the scores of all pairs come from `additive_scores`; for few, one program per query
 computes scores, softmax and context.

@@ -1,4 +1,4 @@
-"""Deterministic column sums of a tall matrix, for the gradients of biases."""
+"""Triton: deterministic column sums of a tall matrix, for the gradients of biases."""
 
 from typing import no_type_check
 

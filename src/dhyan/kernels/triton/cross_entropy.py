@@ -1,4 +1,4 @@
-"""Fused output layer and cross-entropy, computed in chunks of tokens."""
+"""Triton: fused output layer and cross-entropy, computed in chunks of tokens."""
 
 from typing import Any, no_type_check
 

@@ -1,4 +1,4 @@
-"""Layer norm (Ba, Kiros and Hinton, 2016) as a device function for every kernel that normalises."""
+"""Triton: layer norm (Ba, Kiros and Hinton, 2016), a device function for other kernels."""
 
 from typing import no_type_check
 

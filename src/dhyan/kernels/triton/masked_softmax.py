@@ -1,4 +1,4 @@
-"""Masked softmax: the device function of all attention kernels, and a kernel with gradients."""
+"""Triton: masked softmax, a device function of attention kernels and a kernel with gradients."""
 
 from typing import Any, no_type_check
 

@@ -1,4 +1,4 @@
-"""Fused dot-product attention for short sequences: a program holds all scores of a sentence."""
+"""Triton: fused dot-product attention for short sequences, whose scores one program holds."""
 
 from typing import Any, no_type_check
 

@@ -1,1 +1,1 @@
-"""Attention between two sequences, by hand and in trained models."""
+"""Lessons on attention between two sequences, by hand and in trained models."""

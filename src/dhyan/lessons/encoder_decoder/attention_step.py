@@ -1,4 +1,4 @@
-"""One attention step of a trained recurrent model: its query, keys, scores, weights and context."""
+"""One attention step of a trained model, as the Bahdanau and Luong lessons compute and show it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from torch import Tensor
 from dhyan.attention import Attention, SingleHeadAttention
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Table, heatmap, table
-from dhyan.insight.decoder_steps import decoder_steps, score_name
+from dhyan.insight.decoder_step_operands import decoder_steps, score_name
 from dhyan.insight.explain import cross_maps, explain_translation, target_ids
+from dhyan.insight.lesson_blocks import Block, Table, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.context_vector import SENTENCE, parse_encoder_states

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.attention import AdditiveScore, SingleHeadAttention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, heatmap, table
+from dhyan.insight.lesson_blocks import Block, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.attention_step import (

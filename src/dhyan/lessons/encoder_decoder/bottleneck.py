@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, Style, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, Style, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from dhyan.attention import AdditiveScore, DotScore, GeneralScore, SingleHeadAttention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, Machine, lesson, this_machine
 

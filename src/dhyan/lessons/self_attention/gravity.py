@@ -1,4 +1,4 @@
-"""Self-attention as gravity: the words of a sentence pull a word toward them."""
+"""Self-attention as gravity: attention pulls the vector of a word toward its sentence's words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from dhyan.batch import Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Point, ScatterPlot, table
 from dhyan.insight.parse_matrix import parse_vector
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words

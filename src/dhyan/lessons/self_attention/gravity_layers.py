@@ -1,4 +1,4 @@
-"""How far each encoder layer moves an ambiguous word toward the words that disambiguate it."""
+"""Self-attention by layer: how far each moves an ambiguous word toward the disambiguating words."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from dhyan.data.primer import SentencePair
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
-from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, heatmap
+from dhyan.insight.lesson_blocks import Block, Paragraph, Point, ScatterPlot, heatmap
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.trained_model import primer_sentences
 from dhyan.models.transformer import TransformerEncoder

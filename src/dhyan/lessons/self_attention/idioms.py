@@ -14,7 +14,7 @@ from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.templates import fill_template, templates
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.insight.probes import wilson
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words

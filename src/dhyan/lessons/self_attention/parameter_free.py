@@ -10,7 +10,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.attention import parameter_free_attention
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_ints, parse_words
 from dhyan.lessons.self_attention.weighted_sum import (

@@ -1,4 +1,4 @@
-"""Why the scores are divided by √dk: variance, saturation, and gradients in a real training."""
+"""Scaled dot product: why scores are divided by √dk: variance, saturation, training gradients."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +19,7 @@ from dhyan.data.store import Examples
 from dhyan.data.synthetic import reverse_pairs
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix, parse_vector
 from dhyan.kernels.backend import reference_kernels
 from dhyan.lessons.catalogue import Text

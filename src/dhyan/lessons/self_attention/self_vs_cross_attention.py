@@ -1,4 +1,4 @@
-"""Cross-attention and self-attention: Luong's three steps across two sequences and within one."""
+"""Cross-attention and self-attention: scores, softmax, weighted sum, for two sequences or one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words

@@ -19,7 +19,7 @@ from dhyan.data.primer import SentencePair, generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
+from dhyan.insight.lesson_blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
 from dhyan.insight.probes import (
     ProbeResult,
     linear_cka,

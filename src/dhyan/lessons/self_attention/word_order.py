@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dhyan.attention import Attention, MultiHeadAttention, parameter_free_attention
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words
 from dhyan.lessons.seeded_vectors import seeded_vectors

@@ -17,7 +17,7 @@ from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
+from dhyan.insight.lesson_blocks import Block, Paragraph, Point, ScatterPlot, Table, heatmap
 from dhyan.insight.probes import (
     NORMAL,
     ProbeResult,

@@ -1,1 +1,1 @@
-"""Sequence to sequence: one-hot words, recurrent states, losses and decoding step by step."""
+"""Lessons on sequence to sequence: one-hot words, recurrent states, losses, decoding steps."""

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_words
 

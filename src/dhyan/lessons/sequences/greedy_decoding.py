@@ -11,7 +11,7 @@ from dhyan.batch import Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.search import StepModel, beam_search, greedy_search, next_logprobs
 from dhyan.decoding.translator import TooLong, Translator
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.sequences.seq2seq_training import PAIRS, seq2seq_training

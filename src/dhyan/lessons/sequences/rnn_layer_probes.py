@@ -1,4 +1,4 @@
-"""Linear probes on each layer of a deep LSTM encoder, for facts of words and of sentences."""
+"""Linear probes on each layer of a deep LSTM encoder, for properties of words and of sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, heatmap
 from dhyan.insight.probes import (
     CORE,
     LONGEST,

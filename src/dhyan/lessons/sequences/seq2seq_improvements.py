@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.encoder_decoder.bottleneck import (
     HOW_TO_MAKE,

@@ -1,4 +1,4 @@
-"""A seq2seq model trained on a toy corpus of two sentences, from characters to translation."""
+"""A word-level seq2seq model trained on two sentence pairs: ids, loss, one update, translation."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dhyan.batch import Batch
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import (
     LessonResult,

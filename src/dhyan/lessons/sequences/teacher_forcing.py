@@ -1,4 +1,4 @@
-"""Teacher forcing against free running: the decoder's inputs are the reference or its own output."""
+"""Teacher forcing against free running: decoder inputs from the reference or its own output."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import torch
 
 from dhyan.config import Recipe, load_recipe
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int
 

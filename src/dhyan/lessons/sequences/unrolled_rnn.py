@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.batch import Tokens
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import (

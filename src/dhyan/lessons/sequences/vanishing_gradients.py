@@ -1,4 +1,4 @@
-"""Vanishing gradients: the norm of the last state's gradient by distance, for each recurrent cell."""
+"""Vanishing gradients: norm of ∂h_T/∂x_(T−d) against the distance d, for RNN, GRU and LSTM."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int
 from dhyan.lessons.tiny_models import evenly_spaced, parse_cell

@@ -12,7 +12,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.rules import Ids, Rule, Scores, SentenceIndex, min_length
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.insight.blocks import Block, table
+from dhyan.insight.lesson_blocks import Block, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import (

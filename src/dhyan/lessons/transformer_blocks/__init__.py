@@ -1,1 +1,1 @@
-"""Lessons on heads, masks, cross-attention and the Transformer."""
+"""Lessons on attention heads, masks, cross-attention and the Transformer."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from dhyan.batch import Tokens
 from dhyan.errors import UserError
 from dhyan.insight.ablation import remove_causal_mask
-from dhyan.insight.blocks import Block, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import number_words, tiny_transformer

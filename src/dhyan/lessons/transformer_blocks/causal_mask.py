@@ -8,7 +8,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_words

@@ -10,7 +10,7 @@ from torch import Tensor
 from dhyan.attention import attend
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words

@@ -13,8 +13,8 @@ from torch import Tensor
 from dhyan.data.primer import Bounds, SentencePair, generate_sentences
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.head_statistics import distance, entropy, previous_share, target_share
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.insight.parse_matrix import Matrix, parse_matrix
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, SeededVectors, lesson, parse_int, parse_words

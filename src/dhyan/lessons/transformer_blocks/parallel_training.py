@@ -1,4 +1,4 @@
-"""Parallel training: one decoder pass over all positions has the loss and gradient of many."""
+"""Parallel training: one decoder pass has the same loss and gradient as stepwise decoding."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.batch import Batch, Tokens
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import (
     LessonResult,

@@ -1,4 +1,4 @@
-"""Which encoder head links a prepositional phrase to its noun, and what ablating each head costs."""
+"""PP attachment by encoder head: which links a phrase to its noun, and what ablating each costs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -20,7 +20,7 @@ from dhyan.decoding.forced_decoding import evaluation_mode, force_decode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.insight.ablation import multihead_attentions, without_head
-from dhyan.insight.blocks import Block, Paragraph, heatmap
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap
 from dhyan.insight.word_alignment import word_indices
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.trained_model import CORE, knows_every_word

@@ -1,4 +1,4 @@
-"""PP attachment: one head against several of the same total width."""
+"""PP attachment: accuracy with one attention head and with several of the same total width."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from dhyan.data.primer import SentencePair
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot

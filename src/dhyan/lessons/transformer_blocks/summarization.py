@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dhyan.attention import attend
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 from dhyan.text.bag_of_words import idf, ids_of, tf_idf, vocabulary, word_counts, words_in

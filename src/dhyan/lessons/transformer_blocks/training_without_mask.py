@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from dhyan.errors import UserError
 from dhyan.insight.ablation import remove_causal_mask
-from dhyan.insight.blocks import Block, Curve, LineChart, Paragraph, table
+from dhyan.insight.lesson_blocks import Block, Curve, LineChart, Paragraph, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int
 from dhyan.lessons.tiny_models import seeded

@@ -1,4 +1,4 @@
-"""A Transformer on one sentence, part by part, checked against the project's own model."""
+"""Lesson on the Transformer: trace of one sentence, parameter counts, sub-layer contributions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from dhyan.batch import Batch, Tokens
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson, parse_int, parse_words
 from dhyan.lessons.tiny_models import number_words, seeded

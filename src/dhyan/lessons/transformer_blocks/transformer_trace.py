@@ -1,4 +1,4 @@
-"""A Transformer written out: every intermediate value of a pass, and ablations of its parts."""
+"""Transformer computed step by step: every intermediate value of a pass, ablations of its parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from dhyan.insight.blocks import Block, Paragraph, Table, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Table, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.models.seq2seq import Seq2Seq
 

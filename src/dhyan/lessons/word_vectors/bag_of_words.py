@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, heatmap, table
+from dhyan.insight.lesson_blocks import Block, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, lesson
 from dhyan.text import bag_of_words as counting

@@ -13,7 +13,7 @@ from dhyan.data.primer.lexicon import read_lexicon
 from dhyan.data.primer.sentence_builder import SentenceBuilder
 from dhyan.data.primer.vocabulary_subsets import ambiguous_words
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Point, ScatterPlot, heatmap, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Point, ScatterPlot, heatmap, table
 from dhyan.insight.parse_matrix import parse_matrix, parse_vector
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_words

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from dhyan.data.primer import generate_sentences
 from dhyan.data.primer.lexicon import read_lexicon
-from dhyan.data.read_text import read_lines
+from dhyan.data.text_lines import read_lines
 from dhyan.errors import UserError
-from dhyan.insight.blocks import Block, Paragraph, Table, table
+from dhyan.insight.lesson_blocks import Block, Paragraph, Table, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
 from dhyan.text.bag_of_words import vocabulary, words_in

@@ -1,1 +1,1 @@
-"""Routes of the studio by view; each module adds its routes to the app."""
+"""HTTP routes of the studio, a module per view of its page; each adds its routes to the app."""

@@ -1,4 +1,4 @@
-"""Routes of the export menu: figures as on the command line, an HTML file, a subset font."""
+"""HTTP routes of the studio's export menu: figures (PNG, SVG, PDF), an HTML file, a subset font."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal

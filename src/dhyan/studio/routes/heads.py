@@ -1,4 +1,4 @@
-"""Routes of the heads view: ablation of one head, and the importance of every head."""
+"""Attention heads: HTTP routes of the studio for ablating one head and the importance of all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
     @app.post("/api/step")
     def step(request: TranslateRequest) -> dict[str, Any]:
         """All decoder steps of a recurrent model at once."""
-        from dhyan.insight.decoder_steps import decoder_steps, recurrent_decoder
+        from dhyan.insight.decoder_step_operands import decoder_steps, recurrent_decoder
 
         with registry.get(request.model).translator() as translator:
             recurrent_decoder(translator)

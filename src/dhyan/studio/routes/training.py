@@ -1,4 +1,4 @@
-"""Routes of the training view: curves and checkpoint probes of runs, and toy tasks to train."""
+"""HTTP routes of the studio's training view: curves and checkpoint probes of runs, toy tasks."""
 
 import asyncio
 import atexit
@@ -159,7 +159,10 @@ class Run:
 
 
 class Runs:
-    """The runs of all registered models, and the toys, which are registered when trained."""
+    """The runs of registered models, and the toys, which are registered when trained.
+
+    A pretrained model has no run.
+    """
 
     def __init__(self, registry: ModelRegistry) -> None:
         self.registry = registry
@@ -182,7 +185,7 @@ class Runs:
             for model in self.registry.models.values()
             if not model.saved and model.name not in toy_names
         ]
-        return models + toys
+        return [run for run in models if steps_in(run.folder)] + toys
 
     def get(self, name: str) -> Run:
         """The run of a name."""

@@ -1,4 +1,4 @@
-"""HTTP routes: list the models, translate a sentence, stream its tokens."""
+"""HTTP routes: list models and examples, translate a sentence, stream its tokens."""
 
 import queue
 import threading
@@ -10,14 +10,15 @@ from fastapi import FastAPI
 from fastapi.responses import Response, StreamingResponse
 
 from dhyan.errors import UserError
+from dhyan.studio.examples import examples
 from dhyan.studio.registry import ModelRegistry
-from dhyan.studio.schemas import TranslateRequest
+from dhyan.studio.schemas import SeenRequest, TranslateRequest
 from dhyan.studio.traces import trace_json
 from dhyan.web.body_format import server_sent_event
 
 
 def add(app: FastAPI, registry: ModelRegistry) -> None:
-    """Add liveness, models, colours, and the trace as JSON and as server-sent events."""
+    """Add liveness, models, examples, colours, the trace as JSON and as server-sent events."""
 
     @app.get("/livez")
     def livez() -> dict[str, str]:
@@ -27,9 +28,15 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
     def models() -> list[dict[str, Any]]:
         return [asdict(model.card()) for model in registry.models.values()]
 
-    @app.get("/api/models/pending")
-    def pending() -> list[dict[str, Any]]:
-        return [asdict(model) for model in registry.pending()]
+    @app.get("/api/examples")
+    def example_sentences() -> list[dict[str, Any]]:
+        return list(map(asdict, examples()))
+
+    @app.post("/api/seen")
+    def seen(request: SeenRequest) -> list[bool] | None:
+        """Whether each sentence was seen in training; None if that is not known."""
+        sentences = registry.get(request.model).training_sentences
+        return None if sentences is None else [text in sentences for text in request.texts]
 
     @app.get("/api/colors")
     def colors() -> dict[str, Any]:

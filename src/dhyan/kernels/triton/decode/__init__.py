@@ -1,1 +1,1 @@
-"""Triton kernels of a decoding step; `dhyan.kernels.decode` has the definitions and the choice."""
+"""Triton kernels of a decoding step; `dhyan.kernels.decode` has their reference and the choice."""

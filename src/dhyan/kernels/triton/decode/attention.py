@@ -1,4 +1,4 @@
-"""Triton: attention of a decoding step, to the cached past and to the source, and cache writes.
+"""Triton: self-attention over the KV cache, cross-attention and cache writes of a decoding step.
 
 Imported only where Triton runs; `dhyan.kernels.decode.attention` has the definitions.
 """

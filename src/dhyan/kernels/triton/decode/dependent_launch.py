@@ -1,4 +1,4 @@
-"""Programmatic dependent launch: kernels that start before the one they wait for has ended.
+"""Programmatic dependent launch (CUDA): a kernel starts before the one it waits for has ended.
 
 On Hopper and later. Each kernel lets the next one start as soon as it runs itself, so several may
 run at once; each waits for the end of the one before (and so of all before that) where it first

@@ -1,4 +1,4 @@
-"""Triton: the attention of a recurrent decoder, one launch per step, forwards and backwards.
+"""Triton: attention of a recurrent decoder, one launch per step; forward and backward pass.
 
 Scores are additive (Bahdanau et al., 2015) or dot products (Luong et al., 2015). A program takes
 one row; a row whose source is masked entirely gets a context of zeros.

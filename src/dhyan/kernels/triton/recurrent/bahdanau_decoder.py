@@ -1,4 +1,4 @@
-"""Bahdanau's decoder (2015) over all tokens, and its maxout readout.
+"""Triton: Bahdanau's decoder (2015) over all tokens, and maxout; forward and backward pass.
 
 A step is a few kernels: attention from the previous state, then the recurrent step.
 """

@@ -1,4 +1,4 @@
-"""Luong's decoder (2015) with input feeding over all tokens.
+"""Triton: Luong's decoder (2015) with input feeding over all tokens; forward and backward pass.
 
 A step is a few kernels: the recurrent step, attention, and the attentional vector.
 """

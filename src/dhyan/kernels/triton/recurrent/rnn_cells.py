@@ -1,4 +1,4 @@
-"""One step of a recurrent layer, forwards and backwards, for LSTM, GRU and Elman cells.
+"""Triton: one time step of LSTM, GRU and Elman layers, forwards and backwards.
 
 The gates are blocks of the layer's width: four for an LSTM (i, f, g, o), four for a GRU (r, z, and
 the inputs' and the state's part of n), one for an Elman cell. Carried in single precision from step

@@ -1,4 +1,4 @@
-"""LSTM, GRU and Elman layers over padded batches: one kernel launch per time step."""
+"""Triton: LSTM, GRU and Elman layers over padded batches, one kernel launch per time step."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -6,7 +6,8 @@ import { lang, message } from "./messages.js";
 import { showStatus } from "./status.js";
 import { openExport } from "./export.js";
 import { openShortcuts } from "./keyboard.js";
-import { examples } from "./example_sentences.js";
+import { exampleRow } from "./example_sentences.js";
+import { fillMarks, markElement } from "./training_marks.js";
 
 /** Hindi descriptions of the attention scores; recipes have the English ones. */
 const HINDI_DESCRIPTIONS = {
@@ -55,7 +56,7 @@ const allSaved = () => cards.length > 0 && cards.every((card) => card.saved);
 
 function draw() {
   setChildren(document.querySelector("#header"), logo(), sentenceForm(), tools(), selectors(),
-    allSaved() ? sentences() : examples());
+    allSaved() ? sentences() : exampleRow());
   syncState();
 }
 
@@ -77,12 +78,12 @@ function sentenceForm() {
   return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, box, el("button", { class: "primary", type: "submit" }, message("translate")));
+  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, markElement(""))), el("button", { class: "primary", type: "submit" }, message("translate")));
 }
 
 function send() {
   const words = document.querySelector("#sentence").value.normalize("NFC").trim();
-  if (!cards.length) showStatus(message("no_model_ready"));
+  if (!cards.length) showStatus(message("no_model"));
   if (words === state.text) document.dispatchEvent(new CustomEvent("retranslate"));
   else set({ text: words, target: 1, source: 1, prefix: "" });
 }
@@ -118,6 +119,7 @@ function selectors() {
   return el("div", { class: "selectors" },
     select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
+    el("span", { class: "muted", id: "model-scores" }),
     el("span", { class: "muted", id: "model-description" }));
 }
 
@@ -131,6 +133,9 @@ function sentences() {
 /** Description of a model: from its recipe, or by its attention score in Hindi. */
 const describeModel = (card) => (lang() === "hi" && HINDI_DESCRIPTIONS[card?.score]) || (card?.about ?? "");
 
+/** Scores of a model on its held-out test set. */
+const describeScores = (card) => Object.entries(card?.test_scores ?? {}).map(([name, value]) => `${name} ${value.toFixed(1)}`).join(" · ");
+
 /** Show the state in the header's controls. */
 function syncState() {
   const box = document.querySelector("#sentence");
@@ -140,5 +145,10 @@ function syncState() {
   document.querySelector("#beam").value = String(state.beam);
   document.querySelector("#model-description").textContent =
     card()?.saved ? message("saved", state.model) : describeModel(card());
+  const scores = document.querySelector("#model-scores");
+  scores.textContent = describeScores(card());
+  scores.title = card()?.test ? message("scores_title", card().test) : "";
+  document.querySelector("#sentence-mark .mark").dataset.text = state.text;
+  fillMarks(document.querySelector("#header"));
   document.querySelector("#theme").setAttribute("aria-label", `${message("theme")}: ${message(state.theme)}`);
 }

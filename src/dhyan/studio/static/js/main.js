@@ -10,7 +10,8 @@ import { header } from "./header.js";
 import { lesson } from "./lesson_panel.js";
 import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
-import { pollTrainingStatus } from "./training_status.js";
+import { setExamples } from "./example_sentences.js";
+import { standalone } from "./embedded_trace.js";
 
 const main = document.querySelector("#view");
 const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}) };
@@ -20,9 +21,10 @@ let openCount = 0;
 async function start() {
   const corrected = readAddress();
   applyAppearance();
-  const [models, colors] = await Promise.all([get("/api/models"), get("/api/colors")])
+  const [models, colors, examples] = await Promise.all([get("/api/models"), get("/api/colors"), standalone ? [] : get("/api/examples")])
     .catch((error) => [null, showStatus(error)]);
   if (!models) return;
+  setExamples(examples);
   setPalette(colors);
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
@@ -38,7 +40,6 @@ async function start() {
   await show();
   if (!viewAvailable) reportMissing();
   reportCorrections(corrected);
-  if (!saved) pollTrainingStatus();
 }
 
 /** Apply language, theme and title. */
@@ -78,7 +79,7 @@ async function show({ reopen = false } = {}) {
   currentView = { ...EMPTY, ...view, name: state.view };
   setChildren(main, view.node);
   lesson(module.lesson);
-  if (isStatusEmpty() && !state.text) showStatus(message("ready"));
+  if (isStatusEmpty() && !state.text) showStatus(message(state.model ? "ready" : "no_model"));
 }
 
 function renderNavigation() {

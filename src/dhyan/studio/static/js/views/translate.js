@@ -9,6 +9,8 @@ import { state, set } from "../state.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { card } from "../header.js";
+import { choose as chooseExample, startExamples } from "../example_sentences.js";
+import { fillMarks, markElement } from "../training_marks.js";
 import { streamTrace, invalidateTrace } from "../traces.js";
 import { headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./translate/attention_view.js";
 import { sentencePair } from "./translate/sentence_pair.js";
@@ -314,16 +316,16 @@ function asTable(view, choose) {
         el("td", {}, view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)))))));
 }
 
-const START_EXAMPLES = [
-  ["Turn off the lights.", "translate_try_order"],
-  ["The man saw the astronomer with a telescope.", "translate_try_with"],
-  ["Apple launched a new phone while I was eating an orange.", "translate_try_long"],
-];
-
-const firstSteps = () => el("div", { class: "start-card card" },
-  el("h2", {}, message("translate_first")),
-  el("p", {}, message("translate_first_text")),
-  el("p", { class: "muted" }, message("translate_first_try")),
-  el("ul", { class: "start-examples" }, ...START_EXAMPLES.map(([text, caption]) => el("li", {},
-    el("button", { type: "button", on: { click: () => set({ text, target: 1, source: 1, prefix: "" }) } },
-      el("span", { lang: "en" }, text), el("span", { class: "muted" }, message(caption)))))));
+/** Start page without a sentence: examples, or what to do if there is no model. */
+function firstSteps() {
+  if (!state.model) return el("div", { class: "start-card card" }, el("p", {}, message("no_model")));
+  const start = el("div", { class: "start-card card" },
+    el("h2", {}, message("translate_first")),
+    el("p", {}, message("translate_first_text")),
+    el("p", { class: "muted" }, message("translate_first_try")),
+    el("ul", { class: "start-examples" }, ...startExamples().map(({ text, phenomenon }) => el("li", {},
+      el("button", { type: "button", on: { click: () => chooseExample(text) } }, el("span", { lang: "en" }, text),
+        el("span", {}, phenomenon && el("span", { class: "muted" }, message(`translate_try_${phenomenon}`)), markElement(text)))))));
+  fillMarks(start);
+  return start;
+}
