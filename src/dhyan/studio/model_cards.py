@@ -42,8 +42,8 @@ def model_card(name: str, folder: Path) -> ModelCard:
         score = decoder.attention.score
     else:
         score = "heads" if isinstance(decoder, TransformerDecoder) else "none"
-    codes = recipe.data.source_language, recipe.data.target_language
-    languages = [code or UNDETERMINED for code in codes]
+    data = recipe.data
+    languages = data.source_language or UNDETERMINED, data.target_language or UNDETERMINED
     return ModelCard(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages)
 
 
