@@ -19,6 +19,19 @@ def test_a_snapshot_names_its_command(name):
         assert result.provenance.command in result.render(lang).blocks[-1].text
 
 
+def test_six_words_become_hundreds_up_to_the_trained_length_and_fail_well_beyond_it():
+    result = dhyan.lessons.long_output()
+    exact, tested = result.exact(seen_together=True, beyond=False)
+    assert exact == tested == 280
+    exact, tested = result.exact(seen_together=False, beyond=False)
+    assert exact / tested > 0.95
+    for counts in result.counts:
+        shares = {part.length: part.share for part in counts.accuracies}
+        assert shares[240] == 1
+        assert shares[320] == shares[396] == 0
+    assert result.cross.share > 0.9
+
+
 def test_eight_heads_resolve_attachment_better_than_one_wide_head():
     result = dhyan.lessons.pp_attachment()
     [steps] = result.lengths
