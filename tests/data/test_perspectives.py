@@ -5,7 +5,6 @@ import random
 
 from dhyan.data.perspectives import (
     READERS,
-    TURNS,
     TransformerFacts,
     draw_facts,
     is_held_out_paragraph,
@@ -20,15 +19,14 @@ def words(text):
 
 
 def test_summaries_follow_from_the_facts():
-    facts = TransformerFacts((400, 100), heat=0, price=1, noise=5)
+    facts = TransformerFacts(ratio=2, heat=0, price=1, noise=5)
     assert facts.summary("engineer") == "Lowers voltage efficiently."
     assert facts.summary("shopper") == "Affordable but noisy: hesitate."
-    dear = TransformerFacts((100, 400), heat=3, price=3, noise=4)
-    assert dear.summary("engineer") == "Raises voltage wastefully."
-    assert dear.summary("shopper") == "Expensive and noisy: avoid."
-    assert TransformerFacts((50, 50), 0, 0, 0).summary("shopper") == "Affordable and quiet: buy."
-    assert TransformerFacts((50, 50), 0, 4, 0).summary("shopper").endswith("quiet: hesitate.")
-    assert TransformerFacts((50, 50), 5, 0, 0).summary("engineer") == "Keeps voltage wastefully."
+    other = TransformerFacts(ratio=3, heat=4, price=3, noise=4)
+    assert other.summary("engineer") == "Raises voltage wastefully."
+    assert other.summary("shopper") == "Expensive and noisy: avoid."
+    assert TransformerFacts(0, 0, 0, 0).summary("shopper") == "Affordable and quiet: buy."
+    assert TransformerFacts(0, 0, 4, 0).summary("shopper") == "Expensive but quiet: hesitate."
 
 
 def test_no_word_of_a_summary_is_in_its_paragraph():
@@ -44,7 +42,7 @@ def test_every_reader_depends_on_sentences_of_its_own():
     rng = random.Random(2)
     for _ in range(50):
         needed = [reader_of(sentence) for sentence in draw_facts(rng).sentences(rng)]
-        assert sorted(map(str, needed)) == ["None", *["engineer"] * 3, *["shopper"] * 2]
+        assert sorted(map(str, needed)) == ["None", "None", *["engineer"] * 2, *["shopper"] * 2]
 
 
 def test_pairs_come_for_both_readers_and_none_is_held_out():
@@ -58,11 +56,14 @@ def test_pairs_come_for_both_readers_and_none_is_held_out():
         assert not is_held_out_paragraph(paragraph)
 
 
-def test_some_facts_never_occur_together_in_training():
-    turns = {(a, b) for a, b in itertools.product(TURNS, TURNS)}
-    new = {pair for pair in turns if TransformerFacts(pair, 0, 0, 1).new_together}
-    assert len(new) == 8
-    assert TransformerFacts((50, 100), 0, 2, 4).new_together
-    assert not TransformerFacts((50, 100), 0, 2, 3).new_together
-    facts = TransformerFacts((50, 100), 0, 2, 3)
+def test_some_sentences_never_occur_together_in_training():
+    pairs = list(itertools.product(range(6), range(6)))
+    for reader, make in (
+        ("engineer", lambda a, b: TransformerFacts(a, b, 0, 1)),
+        ("shopper", lambda a, b: TransformerFacts(0, 1, a, b)),
+    ):
+        new = [pair for pair in pairs if make(*pair).new_for(reader)]
+        assert len(new) == 6
+        assert {a for a, _ in new} == {b for _, b in new} == {*range(6)}
+    facts = TransformerFacts(0, 1, 0, 1)
     assert perspective_pair("shopper", "A. B.", facts).source == "shopper: A. B."

@@ -14,8 +14,12 @@ from dhyan.data.pairs import Pair
 
 Reader = Literal["engineer", "shopper"]
 READERS: tuple[Reader, ...] = ("engineer", "shopper")
-TURNS = (50, 100, 200, 300, 400, 600, 800, 900)  # of a winding
-COOL, CHEAP, QUIET = (
+LOWERS, COOL, CHEAP, QUIET = (
+    (
+        "The output winding has half the turns of the input.",
+        "Four thousand turns face only forty.",
+        "The second coil is much shorter.",
+    ),
     (
         "The iron stays cold all day.",
         "One can touch the case after hours of work.",
@@ -32,7 +36,12 @@ COOL, CHEAP, QUIET = (
         "It works as softly as a cat.",
     ),
 )
-HOT, DEAR, LOUD = (
+RAISES, HOT, DEAR, LOUD = (
+    (
+        "The output winding has twice the turns of the input.",
+        "Only forty turns face four thousand.",
+        "The second coil is much longer.",
+    ),
     (
         "The iron glows under load.",
         "The case burns every hand.",
@@ -61,27 +70,25 @@ OTHER = (
 
 @dataclass(frozen=True)
 class TransformerFacts:
-    """What a paragraph tells: turns of both windings, and the numbers of three sentences.
+    """What a paragraph tells, by the numbers of four sentences.
 
-    A sentence below 3 is of the first kind (cool, cheap, quiet), from 3 on of the second.
+    A sentence below 3 is of the first kind (lowers, cool, cheap, quiet), from 3 on of the second.
     """
 
-    turns: tuple[int, int]
+    ratio: int
     heat: int
     price: int
     noise: int
 
-    @property
-    def new_together(self) -> bool:
-        """Whether its turns, or its price and noise, never occur together in training."""
-        first, second = (TURNS.index(turns) for turns in self.turns)
-        return (first + 3 * second) % 8 == 0 or (self.price + self.noise) % 6 == 0
+    def new_for(self, reader: Reader) -> bool:
+        """Whether the two sentences that a reader needs never occur together in training."""
+        needed = (self.ratio, self.heat) if reader == "engineer" else (self.price, self.noise)
+        return sum(needed) % 6 == 0
 
     def summary(self, reader: Reader) -> str:
         """The summary for a reader."""
-        first, second = self.turns
         if reader == "engineer":
-            change = "Raises" if second > first else "Lowers" if second < first else "Keeps"
+            change = "Raises" if self.ratio >= 3 else "Lowers"
             return f"{change} voltage {'wastefully' if self.heat >= 3 else 'efficiently'}."
         dear, loud = self.price >= 3, self.noise >= 3
         verdict = "avoid" if dear and loud else "hesitate" if dear or loud else "buy"
@@ -89,30 +96,27 @@ class TransformerFacts:
         return f"{price} {'and' if dear == loud else 'but'} {noise}: {verdict}."
 
     def sentences(self, rng: random.Random) -> list[str]:
-        """The sentences of a paragraph, in random order, with one that no summary needs."""
-        first, second = self.turns
+        """The sentences of a paragraph, in random order, with two that no summary needs."""
         sentences = [
-            f"The input winding has {first} turns.",
-            f"The output winding has {second} turns.",
+            (*LOWERS, *RAISES)[self.ratio],
             (*COOL, *HOT)[self.heat],
             (*CHEAP, *DEAR)[self.price],
             (*QUIET, *LOUD)[self.noise],
-            rng.choice(OTHER),
+            *rng.sample(OTHER, 2),
         ]
         rng.shuffle(sentences)
         return sentences
 
 
 def draw_facts(rng: random.Random) -> TransformerFacts:
-    """Random facts; each kind is as frequent as the other."""
-    turns = rng.choice(TURNS), rng.choice(TURNS)
-    return TransformerFacts(turns, rng.randrange(6), rng.randrange(6), rng.randrange(6))
+    """Random facts; every sentence is as frequent as any other of its kind."""
+    return TransformerFacts(*(rng.randrange(6) for _ in range(4)))
 
 
 def perspective_pairs(*, seed: int) -> Iterator[Pair]:
     """A reader with a paragraph, and the summary for this reader; endless.
 
-    Paragraphs that `is_held_out_paragraph` holds out, and facts that are `new_together`, are left
+    Paragraphs that `is_held_out_paragraph` holds out, and facts that are new for a reader, are left
     out. The source begins with the reader, as in "engineer: The maker …".
     """
     rng = random.Random(seed)
@@ -120,7 +124,7 @@ def perspective_pairs(*, seed: int) -> Iterator[Pair]:
     while True:
         facts = draw_facts(rng)
         paragraph = " ".join(facts.sentences(rng))
-        if facts.new_together or is_held_out_paragraph(paragraph):
+        if any(map(facts.new_for, READERS)) or is_held_out_paragraph(paragraph):
             continue
         for reader in READERS:
             yield perspective_pair(reader, paragraph, facts, line)
@@ -141,6 +145,6 @@ def is_held_out_paragraph(paragraph: str) -> bool:
 
 def reader_of(sentence: str) -> Reader | None:
     """The reader whose summary depends on a sentence; None for one that no summary needs."""
-    if sentence in (*COOL, *HOT) or " winding has " in sentence:
+    if sentence in (*LOWERS, *RAISES, *COOL, *HOT):
         return "engineer"
     return "shopper" if sentence in (*CHEAP, *DEAR, *QUIET, *LOUD) else None

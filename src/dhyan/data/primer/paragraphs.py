@@ -18,7 +18,8 @@ PATIENCE = 60  # sentences generated for each that is about a person
 Paragraph = tuple[SentencePair, ...]
 
 
-def person_sentences(split: str, count: int, *, seed: int) -> list[SentencePair]:
+@cache
+def person_sentences(split: str, count: int, *, seed: int) -> tuple[SentencePair, ...]:
     """Distinct statements of a split that begin with a person's name; at most `count`."""
     generated = islice(
         generate_sentences(
@@ -29,7 +30,7 @@ def person_sentences(split: str, count: int, *, seed: int) -> list[SentencePair]
     statements = (
         pair for pair in generated if person_of(pair) in person_names() and pair.english[-1] == "."
     )
-    return list(distinct(statements, lambda pair: pair.english, count))
+    return tuple(distinct(statements, lambda pair: pair.english, count))
 
 
 def make_paragraphs(
