@@ -1,4 +1,4 @@
-"""Synthetic tasks: numbers, dates, copying, reversing."""
+"""Synthetic tasks: numbers, dates, copying, reversing, counting."""
 
 import itertools
 from datetime import date
@@ -6,13 +6,19 @@ from datetime import date
 import pytest
 
 from dhyan.data.synthetic import (
+    COLOURS,
     DATE_FORMATS,
     HINDI,
+    TRAINED_VERSES,
+    UNPAIRED,
     copy_pairs,
+    counting_pair,
+    counting_pairs,
     date_pairs,
     english_date,
     english_number,
     hindi_number,
+    is_held_out_count,
     number_pairs,
     reverse_pairs,
 )
@@ -49,7 +55,7 @@ def test_different_numbers_have_different_names():
 
 
 def test_pairs_follow_from_the_seed():
-    for task in (number_pairs, reverse_pairs, copy_pairs, date_pairs):
+    for task in (number_pairs, reverse_pairs, copy_pairs, date_pairs, counting_pairs):
         first, again, other = (list(itertools.islice(task(seed=s), 50)) for s in (1, 1, 2))
         assert first == again
         assert first != other
@@ -83,3 +89,20 @@ def test_dates_are_translated_to_the_same_day():
         day = date.fromisoformat(pair.target)
         assert pair.source in [english_date(day, date_format) for date_format in DATE_FORMATS]
     assert len({pair.target[:4] for pair in pairs}) > 100
+
+
+def test_a_count_has_every_number_with_its_colours():
+    pair = counting_pair(("red", "blue", "green"), 5, 7)
+    assert pair.source == "red blue green 5 to 7"
+    assert pair.target == "पाँच लाल नीला हरा छह लाल नीला हरा सात लाल नीला हरा"
+
+
+def test_counts_have_six_words_and_up_to_hundreds_and_no_held_out_one_is_trained_on():
+    pairs = list(itertools.islice(counting_pairs(seed=1), 3000))
+    lengths = [len(pair.target.split()) for pair in pairs]
+    assert {len(pair.source.split()) for pair in pairs} == {6}
+    assert max(lengths) == 4 * TRAINED_VERSES
+    assert not any(is_held_out_count(pair.source) for pair in pairs)
+    assert not any({*pair.source.split()} >= UNPAIRED for pair in pairs)
+    assert len({*COLOURS.values()}) == len(COLOURS)
+    assert [pair.line for pair in pairs] == [*range(1, 3001)]

@@ -14,6 +14,7 @@ from tests.docs.test_guides import in_process
 SENTENCE = "I drink hot tea in the morning"
 NEEDS = {
     "cross_entropy": "probabilities: 3 of them for the 7 words",
+    "long_output": "give model=RUN too",
     "greedy_decoding": "the corpus has no word 'I'; give a sentence of its words: think, about",
     "seq2seq_training": "give pairs with it",
     "static_vectors": "add it, or give about=WORD",

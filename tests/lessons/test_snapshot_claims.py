@@ -19,6 +19,31 @@ def test_a_snapshot_names_its_command(name):
         assert result.provenance.command in result.render(lang).blocks[-1].text
 
 
+def test_six_words_become_hundreds_up_to_the_trained_length_and_fail_well_beyond_it():
+    result = dhyan.lessons.long_output()
+    exact, tested = result.exact(seen_together=True, beyond=False)
+    assert exact == tested == 280
+    exact, tested = result.exact(seen_together=False, beyond=False)
+    assert exact / tested > 0.95
+    for counts in result.counts:
+        shares = {part.length: part.share for part in counts.accuracies}
+        assert shares[240] == 1
+        assert shares[320] == shares[396] == 0
+    assert result.cross.share > 0.9
+
+
+def test_one_model_writes_two_summaries_and_attends_to_other_sentences_for_each():
+    result = dhyan.lessons.perspectives()
+    several = [score for score in result.scores if score.heads == 4]
+    assert len(several) == 3
+    for score in several:
+        assert min(*score.exact, *score.new) > 0.98
+        engineer, shopper = score.attention
+        assert engineer[0] > shopper[0]
+        assert shopper[1] > engineer[1]
+    assert result.novel == 1
+
+
 def test_eight_heads_resolve_attachment_better_than_one_wide_head():
     result = dhyan.lessons.pp_attachment()
     [steps] = result.lengths

@@ -12,7 +12,7 @@ Header = Literal["auto", "yes", "no"]
 Input = Literal["embedding", "one_hot"]
 Placeholder = Literal["url", "email", "number", "tag"]
 PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
-Task = Literal["", "primer", "numbers", "reverse", "copy", "dates"]
+Task = Literal["", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives"]
 
 
 @dataclass(frozen=True, kw_only=True)

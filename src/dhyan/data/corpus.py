@@ -24,12 +24,19 @@ from dhyan.data.encode import WeightedPairs, encode_corpus, train_tokenizers, vo
 from dhyan.data.filters import distinct
 from dhyan.data.leakage import find_leaks
 from dhyan.data.pairs import Pair
+from dhyan.data.perspectives import perspective_pairs
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
 from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_pairs
 from dhyan.data.read_report import ReadReport
 from dhyan.data.script_check import warn_about_scripts
 from dhyan.data.store import Examples
-from dhyan.data.synthetic import copy_pairs, date_pairs, number_pairs, reverse_pairs
+from dhyan.data.synthetic import (
+    copy_pairs,
+    counting_pairs,
+    date_pairs,
+    number_pairs,
+    reverse_pairs,
+)
 from dhyan.data.training_sentences import MAX_SENTENCES, TrainingSentences
 from dhyan.errors import UserError, spell
 from dhyan.text.languages import parse_language
@@ -39,8 +46,10 @@ logger = logging.getLogger(__name__)
 
 SYNTHETIC_TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "copy": copy_pairs,
+    "counting": counting_pairs,
     "dates": date_pairs,
     "numbers": number_pairs,
+    "perspectives": perspective_pairs,
     "reverse": reverse_pairs,
 }
 MAX_HELD_OUT, MIN_PAIRS_TO_HOLD_OUT, HOLD_OUT_EVERY = 1000, 200, 50
@@ -212,7 +221,9 @@ def _task_languages(data: Data) -> tuple[str, str]:
     source, target = parse_language(data.source_language), parse_language(data.target_language)
     if data.task == "primer" and (source == "hi" or target == "en"):
         return "hi", "en"
-    return ("en", "hi") if data.task in ("primer", "numbers") else ("", "")
+    if data.task == "perspectives":
+        return "en", "en"
+    return ("en", "hi") if data.task in ("primer", "numbers", "counting") else ("", "")
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,22 @@
-"""Synthetic tasks with a known answer: reversing, copying, dates, number names."""
+"""Synthetic tasks with a known answer: reversing, copying, dates, number names, counting."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from itertools import count
+from zlib import crc32
 
 from dhyan.data.pairs import Pair
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0000123456789"  # zeros are where the two languages differ most
+TRAINED_VERSES, MOST_VERSES = 60, 99  # of the counting task: to train on, and at all
+COLOURS = {
+    "red": "लाल", "blue": "नीला", "green": "हरा", "yellow": "पीला", "white": "सफ़ेद", "black": "काला",
+    "pink": "गुलाबी", "brown": "भूरा", "purple": "बैंगनी", "orange": "नारंगी", "grey": "स्लेटी",
+    "golden": "सुनहरा",
+}  # fmt: skip
+UNPAIRED = frozenset(("red", "green"))  # colours that never occur together in training
 
 
 def reverse_pairs(*, seed: int, min_length: int = 2, max_length: int = 8) -> Iterator[Pair]:
@@ -88,6 +96,36 @@ def hindi_number(number: int) -> str:
         if group:
             words += [HINDI[group], *([name] if name else [])]
     return " ".join(words)
+
+
+def counting_pairs(*, seed: int, max_verses: int = TRAINED_VERSES) -> Iterator[Pair]:
+    """Six words in English, such as "red blue pink 5 to 64", and hundreds in Hindi; endless.
+
+    The output counts from the first number to the last, with the three colours after each number.
+    Short counts are more frequent than long ones. Counts that `is_held_out_count` holds out for
+    tests are left out.
+    """
+    rng = random.Random(seed)
+    line = 1
+    while True:
+        verses = rng.randint(1, rng.randint(1, max_verses))
+        first = rng.randint(1, MOST_VERSES - verses + 1)
+        pair = counting_pair(rng.sample(sorted(COLOURS), 3), first, first + verses - 1, line)
+        if not is_held_out_count(pair.source):
+            yield pair
+            line += 1
+
+
+def is_held_out_count(source: str) -> bool:
+    """Whether a source is never trained on: both of `UNPAIRED`, or one in ten by its checksum."""
+    return {*source.split()} >= UNPAIRED or crc32(source.encode()) % 10 == 0
+
+
+def counting_pair(colours: Sequence[str], first: int, last: int, line: int = 1) -> Pair:
+    """Colours to be said after each number from `first` to `last`, and the whole count."""
+    refrain = " ".join(COLOURS[colour] for colour in colours)
+    verses = (f"{HINDI[number]} {refrain}" for number in range(first, last + 1))
+    return Pair(f"{' '.join(colours)} {first} to {last}", " ".join(verses), line)
 
 
 ONES = (
