@@ -164,3 +164,25 @@ def test_the_same_words_are_read_where_the_normal_form_changes_nothing():
     assert not any(
         counts.normalized for counts in count(hypotheses, references, language="hi").values()
     )
+
+
+def test_raw_text_scores_as_on_the_command_line(tmp_path):
+    """`evaluate --raw` with curly quotes, which the normal form would change."""
+    references, hypotheses, _ = random_systems("en")
+    references = [f"“{text}”" for text in references]
+    theirs = command_line(tmp_path, "en", references, hypotheses)
+    line = ["evaluate", tmp_path / "1.txt", "--target", tmp_path / "0.txt", "--language", "en"]
+    line += ["--json", "--bootstrap", 0]
+    values = []
+    for options in ([], ["--raw"]):
+        invocation = CliRunner().invoke(app, list(map(str, [*line, *options])))
+        assert invocation.exit_code == 0, invocation.output
+        values.append(json.loads(invocation.stdout)["scores"])
+    for result in theirs:
+        [normal], [raw] = (
+            [score for score in scores.values() if score["name"] == _name(result)]
+            for scores in values
+        )
+        assert round(raw["value"], DIGITS) == result["score"]
+        assert raw["signature"] == result["signature"]
+        assert normal["signature"].endswith("|text:dhyan-normal")

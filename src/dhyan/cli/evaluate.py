@@ -126,6 +126,13 @@ Gold = Annotated[
         "(Och and Ney, 2003).",
     ),
 ]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="Raw text: score without Unicode normalisation, as sacreBLEU's command line does.",
+    ),
+]
 AttentionStatistics = Annotated[
     bool,
     typer.Option(
@@ -159,6 +166,7 @@ def evaluate(
     seed: Seed = None,
     train_source: TrainSource = None,
     gold_alignment: Gold = None,
+    raw: Raw = False,
     attention_statistics: AttentionStatistics = False,
     as_json: AsJson = False,
     device: Device = "auto",
@@ -237,6 +245,7 @@ def evaluate(
         metrics=chosen,
         resampling=resampling,
         training_counts=training_counts,
+        raw=raw,
         on_progress=throttled(logger.info),
     )
     for line in report.lines():

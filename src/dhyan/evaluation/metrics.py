@@ -132,6 +132,7 @@ def count(
     language: str = "",
     tokenizer: str = "",
     metrics: Sequence[str] = tuple(NAMES),
+    raw: bool = False,
 ) -> dict[str, Counts]:
     """The counts of every metric, of translations against one reference each.
 
@@ -140,7 +141,8 @@ def count(
 
     BLEU's tokenizer is named, or follows from the language, or from the references; TER's follows
     from it. Both sides are normalised first (NFC, plain quotes and spaces), so that two encodings of
-    one Devanagari character compare equal; where that changed any text, the signature says so.
+    one Devanagari character compare equal; where that changed any text, the signature says so. `raw`
+    leaves the texts as they are, as sacreBLEU's command line does.
     """
     if len(hypotheses) != len(references):
         raise UserError(
@@ -152,13 +154,15 @@ def count(
         raise UserError(
             f"further references for {len(others)} of {len(hypotheses)} sentences: for each"
         )
-    outputs, targets = (
-        [normalize(text) for text in hypotheses],
-        [normalize(text) for text in references],
-    )
-    streams: list[Any] = [targets, *_streams(others)]
-    further = [text for alternatives in others for text in alternatives]
-    changed = any(normalize(text) != text for text in (*hypotheses, *references, *further))
+    form = str if raw else normalize
+    outputs, targets = [form(text) for text in hypotheses], [form(text) for text in references]
+    further = [[form(text) for text in alternatives] for alternatives in others]
+    changed = [outputs, targets, further] != [
+        list(hypotheses),
+        list(references),
+        [list(alternatives) for alternatives in others],
+    ]
+    streams: list[Any] = [targets, *_streams(further)]
     tokenizer = tokenizer or bleu_tokenizer(language, references)
     counts = {}
     for key in check_metrics(metrics):
@@ -171,10 +175,9 @@ def count(
 
 def _streams(others: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """Further references as sacreBLEU's streams: the n-th of every sentence, or None."""
-    references = [[normalize(text) for text in alternatives] for alternatives in others]
-    most = max(map(len, references), default=0)
+    most = max(map(len, others), default=0)
     return [
-        [alternatives[n] if n < len(alternatives) else None for alternatives in references]
+        [alternatives[n] if n < len(alternatives) else None for alternatives in others]
         for n in range(most)
     ]
 

@@ -284,12 +284,13 @@ def score_systems(
     resampling: Resampling | None = None,
     training_counts: Mapping[str, int] | None = None,
     against: Literal["first", "best"] = "first",
+    raw: bool = False,
     on_progress: Callable[[str], None] = lambda line: None,
 ) -> list[SystemResult]:
     """Score every system, and compare it with the first, or the best by the first metric.
 
-    `training_counts` are the frequencies of words in the training set. `on_progress` is called
-    with a line after each metric.
+    `training_counts` are the frequencies of words in the training set. `raw` texts are not
+    normalised. `on_progress` is called with a line after each metric.
     """
     counts = []
     for system in systems:
@@ -301,6 +302,7 @@ def score_systems(
                 others=reference_set.others,
                 language=language,
                 metrics=(metric,),
+                raw=raw,
             )
             on_progress(f"{system.name}: counted for {metric}")
     results, baseline = [], _best(counts) if against == "best" else 0
