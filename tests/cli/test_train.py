@@ -202,7 +202,8 @@ def test_a_new_source_resets_the_old_corpus_and_says_so(project, tmp_path):
     corpus = ("--source", project / "a.en", "--target", project / "a.hi")
     tuned = ("train", "old", "--init-from", "old", *corpus, "--out", "tuned", "--threads", 1)
     output = succeed(here(*tuned, cwd=tmp_path))
-    assert "data.columns, data.valid_source, data.allow_leakage reset" in output
+    keys = "columns valid_source allow_leakage source_language target_language".split()
+    assert f"{', '.join(f'data.{key}' for key in keys)} reset" in output
     assert "held out 8 pairs to validate on" in output
     data = load_recipe(tmp_path / "tuned/step-2/recipe.toml").data
     assert (data.columns, data.valid_source, data.allow_leakage) == ((), "", False)

@@ -115,7 +115,7 @@ def fields(template):
     names = set()
     for _, field, spec, _ in Formatter().parse(template):
         if field is not None:
-            names |= {field, *fields(spec)}
+            names |= {field.partition(".")[0], *fields(spec)}
     return names
 
 
