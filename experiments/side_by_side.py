@@ -24,8 +24,8 @@ class Job:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def train_side_by_side(jobs: Sequence[Job], out: Path, seconds: float) -> None:
-    """Train every job in the folder `out/NAME` for so many seconds.
+def train_side_by_side(jobs: Sequence[Job], out: Path, seconds: float) -> list[str]:
+    """Train every job in the folder `out/NAME` for so many seconds; the names of those that failed.
 
     A run that is there already is resumed, so that several calls add up.
     """
@@ -36,12 +36,15 @@ def train_side_by_side(jobs: Sequence[Job], out: Path, seconds: float) -> None:
     for run in runs.values():
         if run.poll() is None:
             run.send_signal(signal.SIGTERM)  # it saves a checkpoint and ends
+    failed = []
     for name, run in runs.items():
         run.wait(GRACE_SECONDS)
         step = max(steps_in(out / name), default=0)
         print(f"{name}: step {step:,}", flush=True)
         if not step:
-            sys.exit((out / f"{name}.log").read_text(errors="replace")[-2000:])
+            print((out / f"{name}.log").read_text(errors="replace")[-2000:], flush=True)
+            failed.append(name)
+    return failed
 
 
 def averaged_model(run: Path, folder: Path) -> Path:

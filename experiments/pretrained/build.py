@@ -81,7 +81,8 @@ def train(
         pair = language_pair(name)
         texts = data_settings(pair, out / "corpus" / pair, primer)
         jobs.append(Job(name, str(recipe_file(name)), {**texts, **settings}))
-    train_side_by_side(jobs, out, seconds)
+    if train_side_by_side(jobs, out, seconds):
+        sys.exit(1)
 
 
 def pack(

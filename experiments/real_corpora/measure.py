@@ -1,7 +1,12 @@
 """Scores of models trained on real corpora: variants on validation, tasks on their tests."""
 
+import multiprocessing
+import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -18,24 +23,63 @@ from dhyan.evaluation.metrics import Score
 from experiments.real_corpora.tasks import TASKS
 from experiments.side_by_side import averaged_model
 
+EVALUATIONS_AT_ONCE = 8
 COMMAND = "for step in train score; do python -m experiments.real_corpora $step {name}; done"
 
 
-def score_variants(names: Sequence[str], variants: Sequence[str], out: Path) -> Iterator[str]:
-    """BLEU and chrF++ of each variant on the validation set of its task, as lines."""
-    for name in names:
-        for variant in variants:
-            run = out / f"{name}-{variant}"
-            scores = _evaluate(run, out / "texts" / name, "valid", TASKS[name].target).scores
-            values = "  ".join(f"{score.name} {score.value:.2f}" for score in scores.values())
-            yield f"{name} {variant}: step {max(steps_in(run)):,}  {values}"
+def score_variants(variants: Mapping[str, Mapping[str, Any]], out: Path, results: Path) -> Path:
+    """Score each variant of each task on its validation set, several at once; the result file."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(EVALUATIONS_AT_ONCE, context) as pool:
+        scores = {
+            (name, variant): pool.submit(_score_variant, name, variant, out)
+            for name, own in variants.items()
+            for variant in own
+        }
+        figures: dict[str, dict[str, Any]] = {name: {} for name in variants}
+        for (name, variant), score in scores.items():
+            figures[name][variant] = {"settings": variants[name][variant], **score.result()}
+            print(name, variant, score.result(), flush=True)
+    return _write("real-corpora-tuning", figures, results)
+
+
+def _score_variant(name: str, variant: str, out: Path) -> dict[str, Any]:
+    run = out / f"{name}-{variant}"
+    scores = _evaluate(run, out / "texts" / name, "valid", TASKS[name].target).scores
+    step = max(steps_in(run))
+    return {
+        "step": step,
+        "training_seconds": round(training_seconds(run, step), 1),
+        **{metric: round(score.value, 2) for metric, score in scores.items()},
+        "signature": scores["bleu"].signature,
+    }
+
+
+def distill(name: str, out: Path, teacher: str) -> Path:
+    """Sequence-level distillation: translate the monolingual text of a task with a trained run.
+
+    The pairs are written beside the task's texts, as `distilled`.
+    """
+    texts = out / "texts" / name
+    target = texts / f"distilled.{TASKS[name].target}"
+    shutil.copyfile(texts / "monolingual.en", texts / "distilled.en")
+    with tempfile.TemporaryDirectory(dir=out) as temporary:
+        model = averaged_model(out / teacher, Path(temporary) / "average")
+        command = [sys.executable, "-m", "dhyan", "translate", str(model)]
+        command += [str(texts / "distilled.en"), "-o", str(target)]
+        subprocess.run(command, check=True)
+    return target
 
 
 def score_tasks(names: Sequence[str], seeds: Sequence[int], out: Path, results: Path) -> Path:
     """Score every test of every task with every seed, and write the result file."""
     figures = {name: _score_task(name, seeds, out) for name in names}
+    return _write("real-corpora", figures, results)
+
+
+def _write(what: str, figures: Mapping[str, Any], results: Path) -> Path:
     accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    return write_device_result("real-corpora", figures, accelerator=accelerator, folder=results)
+    return write_device_result(what, dict(figures), accelerator=accelerator, folder=results)
 
 
 def _score_task(name: str, seeds: Sequence[int], out: Path) -> dict[str, Any]:
