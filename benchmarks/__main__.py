@@ -41,6 +41,12 @@ def _demo(options: Namespace) -> None:
     print(write_result("demo", demo()))
 
 
+def _first_minutes(options: Namespace) -> None:
+    from benchmarks.first_minutes import first_minutes, write_page
+
+    print(write_result("first-five-minutes", first_minutes()), write_page())
+
+
 def _quick_ladder(options: Namespace) -> None:
     from benchmarks.end_to_end import quick_ladder
 
@@ -77,6 +83,18 @@ def _ladder(options: Namespace) -> None:
     print(*publish_ladder(options.report, options.backwards, options.commit))
 
 
+def _real_ladder(options: Namespace) -> None:
+    from benchmarks.real_ladder_page import publish
+
+    print(*publish())
+
+
+def _results(options: Namespace) -> None:
+    from benchmarks.results_page import publish
+
+    print(publish())
+
+
 def _serving(options: Namespace) -> None:
     from benchmarks.serving_benchmark import serving
 
@@ -88,6 +106,12 @@ def _goodput(options: Namespace) -> None:
 
     result = goodput(options.minutes, options.kill_every, standby=bool(options.standby))
     print(write_result("goodput", result))
+
+
+def _model_page(options: Namespace) -> None:
+    from benchmarks.model_page import WHAT, model_page, write_table
+
+    print(write_result(WHAT, model_page()), write_table())
 
 
 def _threads(options: Namespace) -> None:
@@ -146,6 +170,14 @@ SPEED_COMMANDS = {
 COMMANDS = {
     "startup": Command("Startup time of the command line.", _startup),
     "demo": Command("`dhyan demo`: duration and scores.", _demo),
+    "first-minutes": Command(
+        "Clone, `make demo`, own sentence, `make studio`: seconds; sizes of wheel and repository.",
+        _first_minutes,
+    ),
+    "model-page": Command(
+        "`dhyan export --to html`: size of the page, its speed in Chromium, equal translations.",
+        _model_page,
+    ),
     "quick-ladder": Command(
         "`dhyan compare --ladder --quick`: duration and report.", _quick_ladder
     ),
@@ -165,6 +197,14 @@ COMMANDS = {
             Argument("backwards", "report.json, Hindi to English", Path),
             Argument("commit", "commit of the code that trained the models"),
         ],
+    ),
+    "real-ladder": Command(
+        "Write docs/explanation/real-ladder.md from the newest result of experiments.real_ladder.",
+        _real_ladder,
+    ),
+    "results": Command(
+        "Write docs/explanation/results.md from the newest results of experiments.real_corpora.",
+        _results,
     ),
     "serving": Command(
         "Goodput, latency, fairness and throughput of the server under overload.",

@@ -7,7 +7,15 @@ from math import isclose
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ladder, ladder_page
+from benchmarks import (
+    first_minutes,
+    ladder,
+    ladder_page,
+    model_page,
+    real_ladder,
+    real_ladder_page,
+    results_page,
+)
 from benchmarks.goodput_under_failures import TARGET_SHARE
 from benchmarks.report import newest
 from benchmarks.speed import tables
@@ -21,10 +29,14 @@ def check_documents() -> list[str]:
         _check_links,
         _check_speed_tables,
         _check_ladder_page,
+        _check_real_ladder,
+        _check_results_page,
         _check_predictions,
         _check_goodput,
         _check_mechanisms,
         _check_bottleneck_snapshot,
+        _check_first_minutes,
+        _check_model_page,
     )
     return [error for check in checks for error in check()]
 
@@ -57,6 +69,24 @@ def _check_ladder_page() -> Iterator[str]:
     for name in ladder_page.IMAGES:
         if not (ladder_page.PAGE.parent / "ladder" / name).is_file():
             yield f"docs/explanation/ladder/{name}: is missing; run `python -m benchmarks ladder`"
+
+
+def _check_real_ladder() -> Iterator[str]:
+    """The page and the predictions are those of the newest result, and its charts are there."""
+    page, path = real_ladder_page.PAGE, newest(real_ladder_page.WHAT)
+    if page.read_text(encoding="utf-8") != real_ladder_page.newest_page():
+        yield f"{page.name}: differs from the results; run `python -m benchmarks real-ladder`"
+    for image in re.findall(r"\]\(([\w/-]+\.png)\)", page.read_text(encoding="utf-8")):
+        if not (page.parent / image).is_file():
+            yield f"docs/explanation/{image}: is missing; run `python -m benchmarks real-ladder`"
+    figures = dict(_read_figures(path))
+    if figures["predictions"] != real_ladder.outcomes(figures):
+        yield f"{path.name}: predictions or outcomes differ from benchmarks/real_ladder.py"
+
+
+def _check_results_page() -> Iterator[str]:
+    if results_page.PAGE.read_text(encoding="utf-8") != results_page.newest_page():
+        yield "results.md: differs from the results; run `python -m benchmarks results`"
 
 
 def _check_predictions() -> Iterator[str]:
@@ -95,6 +125,12 @@ def _check_mechanisms() -> Iterator[str]:
             yield f"docs/reference/mechanisms.md: {command}: the figures are not those of {link}"
 
 
+def _check_first_minutes() -> Iterator[str]:
+    if first_minutes.PAGE.read_text(encoding="utf-8") != first_minutes.page_with_report():
+        page = first_minutes.PAGE.relative_to(DOCS.parent)
+        yield f"{page}: differs from the newest result of `python -m benchmarks first-minutes`"
+
+
 def _check_bottleneck_snapshot() -> Iterator[str]:
     """The snapshot of the lesson `bottleneck` has the figures of the newest ladder."""
     from dhyan.lessons.encoder_decoder.bottleneck import bottleneck
@@ -111,3 +147,10 @@ def _check_bottleneck_snapshot() -> Iterator[str]:
         )
         if not close or not isclose(stored.retained, measured.retained, rel_tol=1e-3):
             yield f"snapshot of the lesson bottleneck: {stored.name} differs from {path.name}"
+
+
+def _check_model_page() -> Iterator[str]:
+    text = model_page.PAGE.read_text(encoding="utf-8")
+    stored = text.partition(model_page.BEGIN)[2].partition(model_page.END)[0]
+    if stored.strip() != model_page.newest_table().strip():
+        yield "docs/how-to/studio.md: the table differs from the newest result of `model-page`"

@@ -66,7 +66,8 @@ def _top(report: Results, file: str, commit: str) -> str:
         {report["machine"]["gpu"]}, with the code and the primer of commit
         `{commit}`. Every figure comes from
         [`{file}`](../../benchmarks/results/{file}), and the predictions at the end were written
-        before the run."""
+        before the run. On sentences that people wrote, with three seeds:
+        [the ladder on real language](real-ladder.md)."""
     picture = "![BLEU by the length of the source](ladder/bleu-by-length.png)"
     return f"# The ladder, measured\n\n{_prose(text)}\n\n{picture}"
 
@@ -93,6 +94,10 @@ def _scores(report: Results) -> str:
         tokens in training, *sentences/s* translation with beam {report["beam"]}, each
         model alone on the machine. *AER* (alignment error rate) is read from the cross-attention of
         one layer, chosen on validation data, averaged over heads, at {_alignment_steps(report)}."""
+    if "bottleneck-deep" in report["models"]:
+        text += """ `bottleneck-deep` has twice the layers and is narrower, for as many parameters: it
+            does not show what depth alone does. Depth at equal width is in `dhyan lesson
+            seq2seq_improvements`."""
     return f"## Scores\n\n{_table(heads, rows)}\n\n{_prose(text)}"
 
 

@@ -65,7 +65,14 @@ def machine() -> dict[str, Any]:
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
-def write_imported(what: str, figures: Mapping[str, Any], *, where: str, commit: str) -> Path:
+def write_imported(
+    what: str,
+    figures: Mapping[str, Any],
+    *,
+    where: str,
+    commit: str,
+    folder: Path | None = None,
+) -> Path:
     """Write the result file of figures measured elsewhere, with the machine they name.
 
     Whether that machine had uncommitted changes is unknown.
@@ -79,7 +86,7 @@ def write_imported(what: str, figures: Mapping[str, Any], *, where: str, commit:
         "versions": versions,
         "figures": figures,
     }
-    return _write(what, where, result)
+    return _write(what, where, result, folder)
 
 
 def _write(what: str, where: str, result: Mapping[str, Any], folder: Path | None = None) -> Path:

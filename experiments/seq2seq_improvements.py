@@ -4,6 +4,7 @@
 `improvements_snapshot` evaluates them; `bottleneck_snapshot` reads the newest ladder result.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -20,23 +21,26 @@ from dhyan.evaluation.metrics import Counts, count
 from dhyan.evaluation.significance import RESAMPLES, SEED, bootstrap_scores
 from dhyan.lessons.encoder_decoder.attention_step import AttentionStep
 from dhyan.lessons.encoder_decoder.bahdanau import bahdanau
-from dhyan.lessons.encoder_decoder.bottleneck import Bottleneck, read_report
+from dhyan.lessons.encoder_decoder.bottleneck import Bottleneck, read_report, rereads_state
 from dhyan.lessons.encoder_decoder.bottleneck import bottleneck as bottleneck_of
 from dhyan.lessons.encoder_decoder.luong import luong
+from dhyan.lessons.sequences.bleu_gain import Gain
 from dhyan.lessons.sequences.seq2seq_improvements import (
     EMBEDDINGS,
     EmbeddingScores,
-    Gain,
+    Improvement,
     Seq2SeqImprovements,
     read_improvements,
 )
+from dhyan.lessons.sequences.stacked_depth import StackedDepth, read_depth
+from dhyan.lessons.snapshots import read_snapshot, write_snapshot
 from dhyan.run.evaluate import translate_test_set
 from dhyan.text.skipgram import train_skip_gram
 from dhyan.text.tokenizer import Tokenizer
 
 FOLDER = Path("runs/improvements")
 MODELS = {
-    "bottleneck": ("sutskever2014-small", {"encoder.reverse_source": "false"}),
+    "bottleneck": ("sutskever2014-small", {"encoder.reverse_source": False}),
     "bahdanau": ("bahdanau2015-small", {}),
 }
 PAIRS, SEEDS = (2_000, 50_000), (1, 2)
@@ -115,7 +119,7 @@ def runs(folder: Path = FOLDER) -> dict[str, tuple[str, Mapping[str, Any]]]:
 
 
 def improvements_snapshot(folder: Path = FOLDER) -> Seq2SeqImprovements:
-    """Reversal and depth by the ladder, embeddings by the runs that are in the folder."""
+    """Reversal by the ladder, depth by its own experiment, embeddings by the folder's runs."""
     path, report = read_report(newest("ladder"))
     test_set = primer_tests(longest=LONGEST, sizes=TEST_SIZES, core=CORE, splits=()).main
     starts = [
@@ -124,7 +128,32 @@ def improvements_snapshot(folder: Path = FOLDER) -> Seq2SeqImprovements:
         for pairs in PAIRS
         for embedding_score in _embedding_scores(folder, model, pairs, test_set)
     ]
-    return Seq2SeqImprovements(path.name, read_improvements(path, report), tuple(starts))
+    return Seq2SeqImprovements(
+        path.name,
+        _reversals(read_improvements(path, report)),
+        tuple(starts),
+        rereads=rereads_state(report),
+        depth=measured_depth(),
+    )
+
+
+def write_depth_snapshot() -> Path:
+    """Write the newest result of the experiment `depth` into the lesson's snapshot."""
+    stored = read_snapshot("seq2seq_improvements", Seq2SeqImprovements)
+    assert stored.provenance is not None
+    result = replace(stored, changes=_reversals(stored.changes), depth=measured_depth())
+    return write_snapshot(result, "seq2seq_improvements", stored.provenance)
+
+
+def measured_depth() -> StackedDepth:
+    """The newest result of the experiment `depth`."""
+    path = newest("depth")
+    return read_depth(path.name, json.loads(path.read_text(encoding="utf-8"))["figures"])
+
+
+def _reversals(changes: Iterable[Improvement]) -> tuple[Improvement, ...]:
+    """Without the ladder's deep model, which is narrower too."""
+    return tuple(change for change in changes if change.technique == "reversal")
 
 
 def bottleneck_snapshot() -> Bottleneck:
@@ -211,7 +240,7 @@ def _embedding(folder: Path, embedding: str) -> dict[str, object]:
                 _vectors(folder, side, embedding).absolute()
             )
         if embedding == "random":
-            settings[f"{side}.freeze_embedding"] = "true"
+            settings[f"{side}.freeze_embedding"] = True
     return settings
 
 

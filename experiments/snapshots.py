@@ -14,10 +14,18 @@ from typing import Any
 import torch
 
 from benchmarks.report import git
+from dhyan.checkpoint import is_run
 from dhyan.lessons.lesson import LessonResult, Provenance
 from dhyan.lessons.sequences.rnn_layer_probes import LayerProbes, probe_layers
 from dhyan.lessons.snapshots import write_snapshot
-from experiments import pp_attachment, seq2seq_improvements, task_vectors
+from experiments import (
+    long_output,
+    paragraph_probes,
+    perspectives,
+    pp_attachment,
+    seq2seq_improvements,
+    task_vectors,
+)
 
 Runs = Mapping[str, tuple[str, Mapping[str, Any]]]
 """A recipe and the settings laid over it, by the name of the run's folder."""
@@ -78,6 +86,10 @@ def snapshots(folder: Path) -> Mapping[str, Snapshot]:
         "bahdanau": Snapshot(RECURRENT_RUNS, lambda: attention_step("bahdanau")),
         "luong": Snapshot(RECURRENT_RUNS, lambda: attention_step("luong")),
         "rnn_layer_probes": Snapshot(DEEP_RUNS, lambda: probe_deep_runs(folder)),
+        "paragraph_probes": Snapshot(
+            paragraph_probes.runs(folder / "paragraphs"),
+            lambda: paragraph_probes.paragraphs_snapshot(folder),
+        ),
         "multi_head": Snapshot(traced, lambda: pp_attachment.encoder_heads_snapshot(transformer)),
         "gravity": Snapshot(traced, lambda: pp_attachment.gravity_snapshot(transformer)),
         "idioms": Snapshot(traced, lambda: task_vectors.idioms_snapshot(transformer)),
@@ -87,6 +99,12 @@ def snapshots(folder: Path) -> Mapping[str, Snapshot]:
         "seq2seq_improvements": Snapshot(
             seq2seq_improvements.runs(folder / "improvements"),
             lambda: seq2seq_improvements.improvements_snapshot(folder),
+        ),
+        "long_output": Snapshot(
+            long_output.runs(), lambda: long_output.long_output_snapshot(folder)
+        ),
+        "perspectives": Snapshot(
+            perspectives.runs(), lambda: perspectives.perspectives_snapshot(folder)
         ),
         "pp_attachment": Snapshot(compared, lambda: pp_attachment.evaluate_heads(folder)),
     }
@@ -102,6 +120,8 @@ def make_snapshots(folder: Path, *names: str, commit: str = "", jobs: int = 0) -
     }
     if "seq2seq_improvements" in chosen:
         seq2seq_improvements.write_vectors(folder / "improvements")
+    if "paragraph_probes" in chosen:
+        paragraph_probes.write_paragraphs(folder / "paragraphs")
     runs = {name: run for snapshot in chosen.values() for name, run in snapshot.runs.items()}
     train_runs(runs, folder, jobs=jobs or max(1, (os.cpu_count() or 2) - 1))
     commit = commit or git("rev-parse", "--short", "HEAD")
@@ -120,7 +140,7 @@ def train_runs(runs: Runs, folder: Path, *, jobs: int) -> None:
     """Train each run in a process of its own, `jobs` at once; finished runs are skipped."""
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda name: _train(folder / name, *runs[name]), runs))
+        list(pool.map(lambda name: train_run(folder / name, *runs[name]), runs))
 
 
 def train_command(recipe: str, settings: Mapping[str, Any], out: str | Path) -> list[str]:
@@ -131,10 +151,14 @@ def train_command(recipe: str, settings: Mapping[str, Any], out: str | Path) -> 
     return words
 
 
-def _train(run: Path, recipe: str, settings: Mapping[str, Any]) -> None:
+def train_run(run: Path, recipe: str, settings: Mapping[str, Any]) -> None:
+    """Train a run in a process of its own, or resume it; a finished one is skipped."""
     if (run / "done.json").exists():
         return
-    words = [sys.executable, "-m", *train_command(recipe, settings, run), "--quiet"]
+    command = ["dhyan", "train", str(run), "--resume"]
+    if not is_run(run):
+        command = train_command(recipe, settings, run)
+    words = [sys.executable, "-m", *command, "--quiet"]
     process = subprocess.run(words, capture_output=True, text=True, check=False)
     output = (process.stdout + process.stderr).strip()[-300:]
     print(run.name, output, file=sys.stderr, flush=True)

@@ -1,14 +1,16 @@
 """`python -m experiments.pretrained STEP [NAME…]`: make the pretrained models again, and test them.
 
 `train` writes the training text and trains the models side by side for `--seconds`; a second call
-resumes them. `pack` averages the last checkpoints, scores the packed model once on the held-out test
-set and writes its folder with a card, by default into the package, or with `--tar` as one file each.
+resumes them. The commands are kept beside the runs, for the cards. `pack` averages the last
+checkpoints, scores the packed model once on the held-out test set and writes its folder with a card,
+by default into the package, or with `--tar` as one file each.
 `sentences` adds the hashes of the training sentences to packed models that lack them.
 `key-words` counts the everyday sentences whose key words the English–Hindi models keep.
 """
 
 import argparse
 import os
+import shlex
 from pathlib import Path
 
 from dhyan.pretrained import MODELS
@@ -18,6 +20,7 @@ from experiments.pretrained.build import (
     check_names,
     language_pair,
     pack,
+    record_command,
     train,
 )
 from experiments.pretrained.corpus import Primer, write_corpus
@@ -25,6 +28,12 @@ from experiments.pretrained.key_words import key_word_test
 
 DATA = Path(os.environ.get("DHYAN_DATA") or "../shared/data")
 SETTING = "KEY=VALUE"
+PRIMER = ("primer_pairs", "primer_words", "primer_weight")
+OPTIONS = {  # those on which the result of a step depends
+    "train": ("seconds", *PRIMER, "set"),
+    "pack": (*PRIMER, "precision"),
+    "sentences": PRIMER,
+}
 
 
 def main() -> None:
@@ -52,9 +61,11 @@ def main() -> None:
         print(write_result("key-words", key_word_test()))
         return
     names = check_names(given.names)
+    command = _command(given, parser)
     primer = Primer(given.primer_pairs, given.primer_words, given.primer_weight)
     if given.step == "train":
         settings = dict(text.split("=", 1) for text in given.set)
+        record_command(command, given.out)
         train(names, given.data, given.out, seconds=given.seconds, primer=primer, settings=settings)
         return
     if given.step == "sentences":
@@ -75,8 +86,20 @@ def main() -> None:
         precision=given.precision,
         primer=primer,
         commit=commit,
+        command=command,
         tar=given.tar,
     )
+
+
+def _command(given: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
+    """The command line, without the options that only say where files are."""
+    words = ["python", "-m", "experiments.pretrained", given.step, *given.names]
+    for name in OPTIONS[given.step]:
+        value = getattr(given, name)
+        if value != parser.get_default(name):
+            for text in value if isinstance(value, list) else [str(value)]:
+                words += [f"--{name.replace('_', '-')}", text]
+    return shlex.join(words)
 
 
 if __name__ == "__main__":

@@ -32,9 +32,7 @@ from experiments.pretrained.corpus import (
 from experiments.side_by_side import Job, averaged_model, train_side_by_side
 
 RECIPES = Path(__file__).parent / "recipes"
-COMMAND = (
-    "python -m experiments.pretrained train {name} && python -m experiments.pretrained pack {name}"
-)
+COMMANDS = "commands.txt"  # beside the runs: the commands that trained them
 LIMITS = {
     "en-hi": (
         "Short everyday sentences only; long ones, news, and technical or legal text come out wrong.",
@@ -93,12 +91,15 @@ def pack(
     precision: Precision,
     primer: Primer,
     commit: str,
+    command: str,
     tar: bool,
 ) -> None:
     """Average, score on the test set and write the slim folder of each model; or one .tar of it."""
     models.mkdir(parents=True, exist_ok=True)
+    commands = " && ".join([*_training_commands(out), command])
+    facts = {"commit": commit, "command": commands}
     for name in names:
-        folder = pack_model(name, out, models, precision=precision, primer=primer, commit=commit)
+        folder = pack_model(name, out, models, precision=precision, primer=primer, **facts)
         add_training_sentences(name, folder, out, primer)
         if tar:
             with tarfile.open(models / f"{name}.tar", "w") as file:
@@ -107,8 +108,27 @@ def pack(
         print(name, "packed", flush=True)
 
 
+def record_command(command: str, out: Path) -> None:
+    """Add a command of a training to those that trained the runs in a folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / COMMANDS).open("a", encoding="utf-8") as file:
+        print(command, file=file)
+
+
+def _training_commands(out: Path) -> list[str]:
+    path = out / COMMANDS
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
 def pack_model(
-    name: str, out: Path, models: Path, *, precision: Precision, primer: Primer, commit: str
+    name: str,
+    out: Path,
+    models: Path,
+    *,
+    precision: Precision,
+    primer: Primer,
+    commit: str,
+    command: str,
 ) -> Path:
     """The slim folder of a model, with the card of its own scores."""
     run, pair = out / name, language_pair(name)
@@ -137,7 +157,7 @@ def pack_model(
             training_seconds=round(training_seconds(run, max(steps_in(run))), 1),
             machine=torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
             commit=commit,
-            command=COMMAND.format(name=name),
+            command=command,
             date=f"{datetime.now(UTC):%Y-%m-%d}",
         )
         if (models / name / MANIFEST).exists():

@@ -61,11 +61,13 @@ def write_corpus(pair: str, data: Path, out: Path, primer: Primer) -> Path:
             pairs: Iterable[Pair] = read_pairs(data / corpus.folder, split, corpus.target)
             write_pairs(
                 folder / split,
+                "en",
                 corpus.target,
                 without_everyday(pairs) if split == "train" else pairs,
             )
         if pair == "en-hi":
-            write_pairs(folder / "primer", corpus.target, without_everyday(primer_pairs(primer)))
+            pairs = without_everyday(primer_pairs(primer))
+            write_pairs(folder / "primer", "en", corpus.target, pairs)
     return out
 
 
@@ -135,14 +137,14 @@ def _plain(sentence: str) -> str:
     return sentence.lower().rstrip(".?! ")
 
 
-def write_pairs(path: Path, target: str, pairs: Iterable[Pair]) -> None:
-    """Write the two sides of pairs, line by line, to `PATH.en` and `PATH.TARGET`."""
+def write_pairs(path: Path, source: str, target: str, pairs: Iterable[Pair]) -> None:
+    """Write the two sides of pairs, line by line, to `PATH.SOURCE` and `PATH.TARGET`."""
     with (
-        open(f"{path}.en", "w", encoding="utf-8") as sources,
+        open(f"{path}.{source}", "w", encoding="utf-8") as sources,
         open(f"{path}.{target}", "w", encoding="utf-8") as targets,
     ):
-        for source, translation in pairs:
-            sources.write(f"{source}\n")
+        for sentence, translation in pairs:
+            sources.write(f"{sentence}\n")
             targets.write(f"{translation}\n")
 
 

@@ -96,7 +96,8 @@ def test_shortcuts_are_inactive_in_text_fields_and_can_be_switched_off(studio):
 
 def test_invalid_url_values_are_corrected_and_reported(studio):
     page = studio.open("/translate?beam=99&scale=none&model=bahdanau")
-    expect(page.locator("#status")).to_contain_text("scale is now linear")
+    expect(page.locator(".notice")).to_have_count(2)
+    expect(page.locator(".notices")).to_contain_text("scale is now auto")
     assert page.locator("#beam").input_value() == "8"
 
 

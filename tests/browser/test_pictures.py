@@ -19,10 +19,13 @@ BOAT = quote("Amit came to the bank and rowed the boat.")
 RIVER = quote("The bank of the river is far.")
 COOK = quote("My mother is cooking rice in the kitchen.")
 APPLE = quote("Apple launched a new phone while I was eating an orange.")
+SISTER = quote("My sister works in a hospital.")
 SHOTS = {
     "translate": f"/translate?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
     "ribbons": f"/translate?text={APPLE}&model={PREFIX}transformer&display=ribbons&target=6&theme=dark",
     "hindi": f"/translate?text={COOK}&model={PREFIX}luong&language=hi&target=6&source=4",
+    "beam": f"/beam?text={SISTER}&model={PREFIX}no-attention",
+    "layers": f"/layers?text={SISTER}&model={PREFIX}transformer&target=7",
     "step": f"/step?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
     "qkv": f"/qkv?text={RIVER}&model={PREFIX}transformer&role=encoder_self&layer=1&head=1&target=2",
     "toy": "/qkv?toy=cat",

@@ -44,7 +44,7 @@ def loaded(page):
 
 
 def test_map_shows_the_weights_of_the_model(studio):
-    page = studio.open("/translate?model=bahdanau")
+    page = studio.open("/translate?model=bahdanau&specials=1")
     expect(page.locator(".start-examples button")).to_have_count(5)
     page.keyboard.press("/")
     page.keyboard.type(SENTENCE)
@@ -89,9 +89,9 @@ def test_the_scores_of_a_pretrained_model_stand_beside_its_name(browser, models)
         page = opened.open("/translate")
         scores = card_of("en-hi-bahdanau").scores
         text = " · ".join(f"{score.name} {score.value:.1f}" for score in scores.values())
-        expect(page.locator("#model-scores")).to_have_text(text)
+        expect(page.locator("#model-scores")).to_have_text(f"unseen: {text}")
         page.select_option("#model", "bahdanau")
-        expect(page.locator("#model-scores")).to_be_empty()
+        expect(page.locator("#model-scores")).to_have_text("not scored on unseen sentences")
         opened.close()
     assert not opened.wrong
 
@@ -146,7 +146,7 @@ def test_forced_prefix_and_undo(studio):
 
 
 def test_ribbon_widths_are_weights_and_ribbons_have_keyboard_navigation(studio):
-    page = loaded(studio.open(f"{PATH}&display=ribbons"))
+    page = loaded(studio.open(f"{PATH}&display=ribbons&specials=1"))
     expected = [value for line in weights(trace(page)) for value in line if value >= 0.02]
     assert page.locator(".ribbon").count() == len(expected)
     page.set_viewport_size({"width": 375, "height": 800})
@@ -168,10 +168,10 @@ def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):
         page.keyboard.press(key)
     table = page.locator(".weights table")
     expect(table).to_be_visible()
-    assert "</s>" not in table.text_content()
+    assert "</s>" in table.text_content()
     assert not Axe().run(page, context="main").response["violations"]
     assert {key: query(page)[key] for key in ("scale", "specials", "numbers", "display")} == {
-        "scale": "sqrt", "specials": "0", "numbers": "0", "display": "table",
+        "scale": "sqrt", "specials": "1", "numbers": "0", "display": "table",
     }  # fmt: skip
     again = loaded(studio.open(current_url(page).removeprefix(studio.address)))
     assert again.locator("main").aria_snapshot() == page.locator("main").aria_snapshot()
@@ -192,20 +192,19 @@ def test_head_selection_and_labelled_averages(studio):
     ]
 
 
-def test_bottleneck_model_shows_one_vector(studio):
+def test_bottleneck_model_shows_one_vector_and_no_share_of_a_word(studio):
     page = loaded(studio.open(PATH.replace("bahdanau", "bottleneck")))
     expect(page.locator(".bottleneck")).to_contain_text("one vector for the whole sentence")
-    full = page.locator("[role=gridcell]").evaluate_all(
-        "(cells) => cells.filter((cell) => cell.dataset.value > 0.999)"
-        ".map((cell) => cell.dataset.column)"
-    )
-    assert len(set(full)) == 1
-    assert len(full) == len(trace(page, "bottleneck")["target"]["tokens"])
+    assert page.locator("[role=gridcell], .context-sum, .context-bar").count() == 0
+    expect(page.locator(".translate-side")).to_contain_text("It holds the whole sentence")
+    page.locator(".pair-source button").first.click()
+    expect(page.locator(".translate-side")).to_contain_text("no weight of its own")
 
 
 def test_model_without_attention_says_so_and_shows_no_map(studio):
     page = loaded(studio.open(PATH.replace("bahdanau", "sutskever")))
     expect(page.locator(".bottleneck")).to_contain_text("This model has no attention")
+    expect(page.get_by_role("radiogroup", name="Picture")).to_be_hidden()
     assert page.locator("[role=gridcell]").count() == 0
     page.locator(".pair-source button").first.click()
     expect(page.locator(".translate-side")).to_contain_text("no attention")
@@ -215,7 +214,7 @@ def test_model_without_attention_says_so_and_shows_no_map(studio):
 
 def test_long_sentence_is_drawn_and_too_long_is_refused(studio):
     words = ["a"] * 129
-    page = loaded(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau"))
+    page = loaded(studio.open(f"/translate?text={'+'.join(words[:128])}&model=bahdanau&specials=1"))
     expect(page.locator("canvas.heatmap-canvas")).to_be_visible()
     page.locator(".heatmap-cursor").focus()
     page.keyboard.press("End")

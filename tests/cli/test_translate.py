@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dhyan.cli import app
-from dhyan.cli.translate_io import find_term, read_glossary, read_terms
+from dhyan.cli.translate_io import TranslationWarnings, find_term, read_glossary, read_terms
+from dhyan.decoding.render import Translation
 from dhyan.errors import UserError
 from dhyan.run import train
 from dhyan.run.load import load, load_ensemble
@@ -178,6 +179,46 @@ def test_unknown_words_are_reported(folder):
     assert translation.unknown_words == ("elephants",)
     [translation] = load(folder / "placeholders")("elephants 3,000")
     assert translation.unknown_words[0] == "elephants"
+
+
+def unknown_word_lines(errors):
+    return [line for line in errors.splitlines() if "not in the source vocabulary:" in line]
+
+
+def test_unknown_words_are_named_once_at_the_end(folder, monkeypatch):
+    monkeypatch.setattr(sys.modules["dhyan.cli.translate"], "LINES_AT_A_TIME", 1)
+    lines = ["seven elephants", "six", "elephants ☃ seven"]
+    _, errors = run(folder, lines=lines)
+    assert unknown_word_lines(errors) == [
+        "dhyan: stdin: 2 words are not in the source vocabulary: elephants, ☃"
+    ]
+    _, errors = run(folder, lines=["seven tigers"])
+    assert unknown_word_lines(errors) == [
+        "dhyan: stdin: 1 word is not in the source vocabulary: tigers"
+    ]
+    assert not unknown_word_lines(run(folder, lines=["seven", ""])[1])
+
+
+def test_of_many_unknown_words_the_most_frequent_are_named(folder):
+    words = [f"w{chr(97 + n)}" for n in range(12)]
+    _, errors = run(folder, lines=[*words, "wl wl"])
+    [line] = unknown_word_lines(errors)
+    assert "12 words are" in line
+    assert line.endswith(
+        ": wl, wa, wb, wc, wd, we, wf, wg, wh, wi, …; --json has those of each line"
+    )
+
+
+def test_with_typed_sentences_an_unknown_word_is_named_once(capsys):
+    warnings = TranslationWarnings()
+    for words in (("elephants", "☃"), ("☃",), ("tigers",)):
+        warnings.check("stdin:1", Translation("", 0.0, True, (), unknown_words=words))
+        warnings.name_unknown_words("stdin")
+    named = [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert named == [
+        "stdin: 2 words are not in the source vocabulary: elephants, ☃",
+        "stdin: 1 word is not in the source vocabulary: tigers",
+    ]
 
 
 def language_warnings(errors):

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from math import exp
 
 import pytest
 
@@ -18,6 +19,8 @@ from dhyan.config import load_recipe
 from dhyan.data.synthetic import number_pairs
 from dhyan.errors import UserError
 from dhyan.evaluation.significance import Resampling
+from dhyan.run import load
+from dhyan.run.validation import Validation
 from dhyan.training.events import Stepped, Validated
 from tests.tiny_models import dhyan, here, tiny_recipe, write_corpus
 
@@ -98,6 +101,17 @@ def test_models_share_vocabularies_and_size(comparison):
 def test_a_step_budget_trains_exactly_that_many_steps(comparison):
     _, facts, _ = comparison
     assert {model["steps"] for model in facts["models"].values()} == {4}
+
+
+def test_perplexity_is_that_of_the_references_under_teacher_forcing(comparison):
+    plan, facts, page = comparison
+    pairs = read_tests(plan.folder).main.reference_set().pairs
+    for entry in plan.entries:
+        translator = load(plan.run_folder(entry), device="cpu")
+        loss = Validation.of(entry.recipe, pairs, translator)()["loss"]
+        perplexity = facts["models"][entry.name]["perplexity"]
+        assert perplexity == pytest.approx(exp(loss), rel=1e-4)
+        assert f"| {perplexity:.2f} |" in page
 
 
 def test_the_report_has_every_model_and_figure(comparison):

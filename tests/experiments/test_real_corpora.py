@@ -1,13 +1,16 @@
 """Tasks on real corpora: their texts, their settings, and the statistics of their scores."""
 
+import json
 import lzma
+from dataclasses import replace
 
 import pytest
 
 from dhyan.config import load_recipe
 from dhyan.config.toml import parse_setting
 from experiments.pretrained.corpus import Primer
-from experiments.real_corpora.measure import summarize
+from experiments.real_corpora import __main__ as command
+from experiments.real_corpora.measure import best_variant, summarize
 from experiments.real_corpora.tasks import TASKS, Split, Task
 
 
@@ -22,32 +25,77 @@ def data(tmp_path):
     return tmp_path / "data"
 
 
-def make_task(primer=None):
-    train, valid, test = (Split("corpus", name) for name in ("train", "valid", "test"))
-    return Task("hi", "transformer-10k-pairs", (train, train), valid, (test, valid), primer)
+def make_task(primer=None, tag="", weights=None):
+    train, valid, test = (Split("corpus", name, tag) for name in ("train", "valid", "test"))
+    return Task(
+        "texts",
+        "hi",
+        "transformer-10k-pairs",
+        (train, train),
+        valid,
+        (test, valid),
+        vocabulary_pairs=4,
+        further_valid=(test,),
+        further={"far": (test,)},
+        primer=primer,
+        monolingual=((train, "hi"), (test, "hi")),
+        weights=weights or {},
+    )
 
 
 def recipe_of(task, folder):
     """The recipe with the settings of the texts, as the command line reads them."""
-    words = (f"{key}={value}" for key, value in task.settings(folder).items())
-    return load_recipe(str(task.recipe_file), dict(map(parse_setting, words)))
+    words = (f"{key}={value}" for key, value in task.train_settings(folder).items())
+    return load_recipe(task.recipe, dict(map(parse_setting, words)))
 
 
 def test_texts_join_the_training_corpora_and_keep_every_test(data, tmp_path):
-    folder = make_task().write(data, tmp_path / "texts")
+    folder = make_task().write(data, tmp_path)
     lines = {path.name: path.read_text().splitlines() for path in folder.iterdir()}
     assert lines["train.en"] == ["train en 0", "train en 1"] * 2
     assert lines["test-0.hi"] == ["test hi 0", "test hi 1"]
     assert lines["tests.hi"] == ["test hi 0", "test hi 1", "valid hi 0", "valid hi 1"]
+    assert lines["valid-1.en"] == ["test en 0", "test en 1"]
     assert "primer.en" not in lines
 
 
-def test_generated_pairs_are_mixed_in_by_weight(data, tmp_path):
-    task = make_task(Primer(pairs=3, max_words=6, weight=0.25))
-    folder = task.write(data, tmp_path / "texts")
+def test_the_teacher_translates_no_held_out_sentence(data, tmp_path):
+    folder = make_task(tag="xcorpus").write(data, tmp_path)
+    assert (folder / "monolingual.en").read_text() == "xcorpus train en 0\nxcorpus train en 1\n"
+
+
+def test_a_tag_stands_before_every_source_sentence(data, tmp_path):
+    folder = make_task(tag="xcorpus").write(data, tmp_path)
+    assert (folder / "far.en").read_text() == "xcorpus test en 0\nxcorpus test en 1\n"
+    assert (folder / "far.hi").read_text() == "test hi 0\ntest hi 1\n"
+
+
+def test_the_other_direction_has_the_files_of_this_one(data, tmp_path):
+    """So that its translations are pairs of this direction: back-translation."""
+    task = replace(make_task(weights={"far": 1.0}), source="hi", target="en", texts="back")
+    folder = task.write(data, tmp_path)
+    assert (folder / "train.hi").read_text() == "train hi 0\ntrain hi 1\n" * 2
+    recipe = recipe_of(task, folder)
+    assert recipe.data.source_language == "hi"
+    assert recipe.data.mix[0].target == str(folder / "far.en")
+
+
+def test_pairs_with_an_empty_side_are_left_out(data):
+    with lzma.open(data / "corpus" / "train.en.2.xz", "wt") as file:
+        file.write("\nsecond\n")
+    assert list(Split("corpus", "train", source="en.2").read(data, "en", "hi")) == [
+        ("second", "train hi 1")
+    ]
+
+
+def test_texts_are_mixed_in_by_weight(data, tmp_path):
+    primer = Primer(pairs=3, max_words=6)
+    task = make_task(primer, weights={"far": 2.0, "primer": 0.25})
+    folder = task.write(data, tmp_path)
     assert len((folder / "primer.hi").read_text().splitlines()) == 3
     recipe = recipe_of(task, folder)
-    assert recipe.data.mix[0].weight == 0.25
+    assert [corpus.weight for corpus in recipe.data.mix] == [2.0, 0.25]
+    assert recipe.text.vocabulary_pairs == 4
     assert recipe.data.drop_leaks
 
 
@@ -55,7 +103,16 @@ def test_generated_pairs_are_mixed_in_by_weight(data, tmp_path):
 def test_every_task_has_a_recipe_that_takes_its_settings(name, tmp_path):
     task = TASKS[name]
     recipe = recipe_of(task, tmp_path)
-    assert recipe.data.valid_target == str(tmp_path / f"valid.{task.target}")
+    assert recipe.data.valid_target == str(tmp_path / f"valid-0.{task.target}")
+
+
+def test_the_teacher_is_the_variant_that_is_best_on_validation(tmp_path):
+    scores = {
+        variant: {"tatoeba-en-fr valid": {"bleu": bleu}} for variant, bleu in (("a", 1), ("b", 2))
+    }
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps({"figures": {"tatoeba-en-fr": scores}}))
+    assert best_variant("tatoeba-en-fr", file) == "tatoeba-en-fr-b"
 
 
 def test_summary_has_mean_deviation_and_values():
@@ -65,3 +122,22 @@ def test_summary_has_mean_deviation_and_values():
         "values": [30.0, 32.0],
     }
     assert summarize([30.0])["standard_deviation"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("words", "teachers", "options"),
+    [
+        (["--teacher", "a", "b", "--sample"], ["a", "b"], ["--sample"]),
+        ([], ["tatoeba-en-fr-wide"], []),
+    ],
+)
+def test_the_command_names_the_teachers(words, teachers, options, data, tmp_path, monkeypatch):
+    calls = []
+    scores = {"figures": {"tatoeba-en-fr": {"wide": {"tatoeba-en-fr valid": {"bleu": 1}}}}}
+    (tmp_path / "real-corpora-tuning_cpu_2026-01-01.json").write_text(json.dumps(scores))
+    monkeypatch.setattr(command, "distill", lambda *given: calls.append(given))
+    monkeypatch.setattr(command, "TASKS", {"tatoeba-en-fr": make_task()})
+    places = ["--data", str(data), "--out", str(tmp_path), "--results", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", ["", "distill", "tatoeba-en-fr", *places, *words])
+    command.main()
+    assert calls == [({"tatoeba-en-fr": teachers}, tmp_path, options)]

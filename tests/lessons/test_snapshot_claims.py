@@ -5,8 +5,9 @@ import pytest
 import dhyan
 from dhyan.lessons.catalogue import LESSONS
 from dhyan.lessons.lesson import LessonResult
-from dhyan.lessons.snapshots import has_snapshot, read_snapshot
+from dhyan.lessons.snapshots import _from_json, _to_json, has_snapshot, read_snapshot
 from dhyan.lessons.transformer_blocks.pp_attachment import sign_flip_p_value
+from experiments.seq2seq_improvements import measured_depth
 
 SNAPSHOTS = [lesson.name for lesson in LESSONS if has_snapshot(lesson.name)]
 
@@ -86,6 +87,17 @@ def test_sentence_facts_are_clearest_in_the_highest_layer_and_words_in_the_lowes
             assert (last > first + 0.05) if fact.name in ("tense", "question") else True
 
 
+def test_words_are_read_best_low_the_last_sentence_midway_and_of_the_paragraph_one_fact_on_top():
+    result = dhyan.lessons.paragraph_probes()
+    assert result.claimed("word") == (2, 2)
+    assert result.claimed("sentence") == (2, 2)
+    assert result.claimed("paragraph") == (1, 3)
+    shares = {fact.name: fact.shares for fact in result.facts}
+    assert shares["first_person"][-1] > 0.99 > 0.5 > result.guesses["first_person"]
+    assert max(shares["mostly_past"]) < result.guesses["mostly_past"]
+    assert max(shares["same_person"]) < 0.6
+
+
 def test_reversal_helps_the_last_words_and_neither_claim_of_the_notes_holds():
     into = {
         change.language: change
@@ -98,13 +110,25 @@ def test_reversal_helps_the_last_words_and_neither_claim_of_the_notes_holds():
     assert into["en"].gain.low > 0
 
 
-def test_twice_the_layers_lower_bleu_at_equal_parameters_and_updates():
-    [deep] = [
-        change
-        for change in dhyan.lessons.seq2seq_improvements().changes
-        if change.technique == "depth"
-    ]
-    assert deep.gain.high < -20
+def test_depth_is_read_from_its_own_experiment_and_not_from_the_ladder():
+    result = dhyan.lessons.seq2seq_improvements()
+    assert {change.technique for change in result.changes} == {"reversal"}
+    assert result.depth == rounded(measured_depth())
+    assert result.depth.depths == (1, 2, 4)
+    assert len(result.depth.settings) == 4
+    assert {len(score.bleu) for score in result.depth.scores} == {3}
+
+
+def test_four_layers_learn_too_slowly_for_their_updates():
+    depth = dhyan.lessons.seq2seq_improvements().depth
+    signs = [depth.gain(*setting, layers).sign for setting in depth.settings for layers in (2, 4)]
+    assert (signs.count(1), signs.count(-1)) == (0, 5)
+    assert depth.far_behind() == ("no attention", "luong")
+
+
+def rounded(value):
+    """A value as a snapshot keeps it, with fewer digits."""
+    return _from_json(_to_json(value))
 
 
 def test_vectors_learned_beforehand_help_most_where_pairs_are_few():

@@ -47,7 +47,11 @@ def adam_state(name, size):
 
 def model_files(family="rnn", **more):
     """The files of a valid model."""
-    recipe = settings(family, **{"text.tokenizer": "bpe"}, **more)
+    return files_of(settings(family, **{"text.tokenizer": "bpe"}, **more))
+
+
+def files_of(recipe):
+    """The files of a valid model of this recipe, whose tokenizer is BPE."""
     source, target = tokenizer(size=300), tokenizer(size=310)
     return {
         "recipe.toml": dump_recipe(recipe).encode(),

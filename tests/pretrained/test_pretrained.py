@@ -27,6 +27,7 @@ from dhyan.pretrained import (
 )
 from dhyan.pretrained.card import Card, parse_card, read_card
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
+from dhyan.studio.examples import examples
 from experiments.pretrained.corpus import Primer, primer_pairs, without_everyday
 from experiments.pretrained.key_words import has_key_words
 from tests.pretrained.packed_models import CARD
@@ -78,14 +79,24 @@ def test_no_shipped_model_was_trained_on_an_everyday_sentence(monkeypatch):
         assert not [sentence for sentence in EVERYDAY_SENTENCES if sentence in seen]
 
 
+def test_the_first_examples_of_the_studio_are_new_to_the_english_hindi_models(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    first = [example.text for example in examples() if example.start]
+    assert len(first) == 5
+    for name in model_names():
+        if name.startswith("en-hi"):
+            seen = read_training_sentences(name)
+            assert not [sentence for sentence in first if sentence in seen]
+
+
 def test_sentences_of_the_training_text_are_seen(monkeypatch):
-    """Of the primer's first sentences few may be missing: those near a test sentence."""
+    """Most of the primer's first sentences: others are near a test sentence, or newer than a model."""
     monkeypatch.delenv(VARIABLE, raising=False)
     sentences = [english for english, _ in without_everyday(primer_pairs(Primer(pairs=200)))]
     for name in model_names():
         if name.startswith("en-hi"):
             seen = read_training_sentences(name)
-            assert sum(sentence in seen for sentence in sentences) >= 0.95 * len(sentences)
+            assert sum(sentence in seen for sentence in sentences) >= 0.75 * len(sentences)
 
 
 def test_a_name_is_a_model_and_a_path_is_a_folder(models, tmp_path, monkeypatch):
@@ -209,6 +220,13 @@ def test_the_folder_of_a_run_becomes_absolute_and_a_name_does_not(models, tmp_pa
     recipe = load_recipe("numbers", {"training.init_from": "./en-hi"})
     assert with_absolute_paths(recipe).training.init_from == str(tmp_path / "en-hi")
     assert "init_from" in dump_recipe(recipe)
+
+
+def test_info_has_the_scores_of_the_card(models):
+    done = here("info", "en-hi", "--json")
+    assert done.returncode == 0, done.stderr
+    scores = json.loads(done.stdout)["scores"]
+    assert scores == {key: score.value for key, score in CARD.scores.items()}
 
 
 def test_the_server_serves_a_name(models, tmp_path):

@@ -1,9 +1,12 @@
 """Model cards: what a recipe says of its model, and nothing that it does not say."""
 
+from pathlib import Path
+
 import pytest
 
 from dhyan.config import dump_recipe, load_recipe
 from dhyan.studio import model_cards
+from dhyan.studio.registry import ModelRegistry
 
 
 @pytest.mark.parametrize("languages", [("", ""), ("en", ""), ("fr", "vi")])
@@ -15,3 +18,8 @@ def test_a_language_that_is_not_known_is_undetermined(tmp_path, monkeypatch, lan
     assert (card.source_language, card.target_language) == tuple(
         code or "und" for code in languages
     )
+
+
+def test_the_model_of_the_demo_is_named_after_its_folder():
+    registry = ModelRegistry([Path("runs/mine"), Path("demo/run")])
+    assert [*registry.models] == ["mine", "demo-run"]

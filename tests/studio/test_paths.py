@@ -71,6 +71,8 @@ REQUESTS = {
     "/api/translate/stream": {"text": "one"},
     "/api/step": {"text": "one"},
     "/api/head": {"text": "one"},
+    "/api/beam": {"text": "one"},
+    "/api/layers": {"text": "one"},
     "/api/leak": {"text": "one"},
     "/api/padding": {"text": "one"},
     "/api/gravity": {"text": "one"},

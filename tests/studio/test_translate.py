@@ -1,5 +1,6 @@
 """The translation stream: tokens in order, then the trace; cancelled on disconnect."""
 
+import asyncio
 import json
 import shutil
 import threading
@@ -12,9 +13,11 @@ from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 from dhyan.studio.examples import EVERYDAY
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.request_job import Job, JobCancelledError, current_job
 from dhyan.studio.routes import translate
 from dhyan.studio.schemas import TranslateRequest
 from dhyan.studio.server import STATIC, make_app
+from dhyan.studio.traces import trace_json
 from tests.model_check.valid_model import rewrite_manifest
 
 REQUEST = {"text": "The bank of the river is far.", "model": "bahdanau"}
@@ -61,12 +64,73 @@ def test_a_translation_without_a_client_is_not_finished(models, monkeypatch):
             finished.set()
 
     monkeypatch.setattr(translate, "trace_json", endless)
-    stream = translate._events(ModelRegistry(models), TranslateRequest(**REQUEST))
-    next(stream)
-    stream.close()
+
+    async def disconnect():
+        stream = translate._events(ModelRegistry(models), TranslateRequest(**REQUEST))
+        await anext(stream)
+        await stream.aclose()
+
+    asyncio.run(disconnect())
     closed.set()
     assert finished.wait(60)
-    assert len(steps) == 3
+    assert len(steps) <= 3
+
+
+def test_a_cancelled_request_neither_waits_for_the_model_nor_translates(models):
+    registry, job = ModelRegistry(models), Job()
+    model = registry.get("bahdanau")
+    ended, translated = threading.Event(), []
+
+    def work():
+        try:
+            with current_job(job):
+                translated.append(trace_json(registry, TranslateRequest(**REQUEST)))
+        except JobCancelledError:
+            ended.set()
+
+    with model.translator():
+        thread = threading.Thread(target=work)
+        thread.start()
+        job.cancelled.set()
+        assert ended.wait(60)  # while the model is held
+    thread.join()
+    assert not translated
+
+
+def test_a_closed_connection_cancels_its_request_and_frees_the_model(models):
+    registry, waiting = ModelRegistry(models), threading.Event()
+    app = make_app(registry)
+    body = json.dumps({**REQUEST, "model": "bahdanau"}).encode()
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST",
+        "scheme": "http", "path": "/api/translate", "raw_path": b"/api/translate", "query_string": b"",
+        "root_path": "", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        "headers": [
+            (b"host", b"127.0.0.1"), (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+        ],
+    }  # fmt: skip
+    messages = [{"type": "http.request", "body": body}, {"type": "http.disconnect"}]
+
+    async def receive():
+        if len(messages) == 1:
+            await asyncio.sleep(0.2)
+        return messages.pop(0) if messages else await asyncio.Event().wait()
+
+    async def send(message):
+        waiting.set()
+
+    with registry.get("bahdanau").translator():  # busy until the request has given up
+        asyncio.run(asyncio.wait_for(app(scope, receive, send), 60))
+    assert not registry._traces
+
+
+def test_a_stream_reports_the_stages_of_loading(models):
+    client = TestClient(make_app(ModelRegistry(models)), base_url="http://127.0.0.1")
+    response = client.post("/api/translate/stream", json=REQUEST)
+    names = [name for name, _ in events(response.text)]
+    assert names[0] == "loading"
+    assert names[-1] == "done"
 
 
 def test_a_repeated_request_is_answered_from_the_cache(client, monkeypatch):

@@ -15,6 +15,7 @@ from dhyan.cli.average import average
 from dhyan.cli.compare import COMPARE_ONE, compare, compare_one
 from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
+from dhyan.cli.export import export
 from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
 from dhyan.cli.messages import Exit
@@ -39,8 +40,8 @@ app = typer.Typer(
 WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SPIN_COUNT = "20000"  # libgomp's default is 300,000
 COMMANDS = (
-    demo, studio, train, translate, models, serve, evaluate, show, lesson, compare, info, recipe,
-    average,
+    demo, studio, train, translate, models, serve, export, evaluate, show, lesson, compare, info,
+    recipe, average,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

@@ -57,11 +57,16 @@ def _progress(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Step and scores of the checkpoint."""
     from dhyan import atomic_folder
     from dhyan.checkpoint import REMEDY
+    from dhyan.pretrained.card import CARD, read_card
     from dhyan.safe_io.json_toml import read_json
 
     name = "training.json"
-    if name not in manifest["files"]:  # a slim model has none
-        return {"step": manifest["step"], "scores": {}}
+    if name not in manifest["files"]:  # a slim model has none; a pretrained one has a card
+        scores = read_card(folder).scores if CARD in manifest["files"] else {}
+        return {
+            "step": manifest["step"],
+            "scores": {key: score.value for key, score in scores.items()},
+        }
     try:
         data = atomic_folder.read_files(folder, manifest, [name], remedy=REMEDY)[name]
         progress = read_json(data, finite=False)

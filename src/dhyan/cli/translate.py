@@ -216,11 +216,14 @@ def translate(
                     print(names, file=stream, end=job.line_ending)
             for chunk in in_chunks(lines, 1 if interactive else LINES_AT_A_TIME):
                 job.translate(translator, options, chunk, stream)
+                if interactive:
+                    job.warnings.name_unknown_words(job.name)
     except KeyboardInterrupt:
         sys.stdout.flush()
         state = f"{output} is not written" if output else f"{job.done:,} lines are written"
         warn(f"stopped; {state}")
         raise typer.Exit(Exit.INTERRUPTED) from None
+    job.warnings.name_unknown_words(job.name)
     job.warnings.log_totals()
     job.check_end()
 

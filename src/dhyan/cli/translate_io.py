@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dhyan.insight.word_alignment import WordAttention
 
 FIRST_WARNINGS = 3
+NAMED_WORDS, MAX_UNKNOWN_WORDS = 10, 10_000  # different words named, and counted
 NEW_COLUMN = "translation"
 ESCAPED_HASH = re.compile(r"\\+#")
 _CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
@@ -326,13 +328,21 @@ def _word_attention(
 
 
 class TranslationWarnings:
-    """Warnings about translations: the first few of each sort with their place, then a total."""
+    """Warnings about translations: the first few of each sort with their place, then a total.
+
+    Words that are not in the source vocabulary are counted, and named once.
+    """
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
+        self.unknown_words: Counter[str] = Counter()
+        self.named: set[str] = set()
 
     def check(self, place: str, translation: "Translation") -> None:
         """Warn about a translation, or one of its n-best list, that is not as it should be."""
+        for word in translation.unknown_words:
+            if word in self.unknown_words or len(self.unknown_words) < MAX_UNKNOWN_WORDS:
+                self.unknown_words[word] += 1
         if translation.no_token_allowed:
             self.warn(place, "stops where no token was allowed", "stop where no token was allowed")
         elif not translation.finished:
@@ -348,6 +358,18 @@ class TranslationWarnings:
         self.counts[summary] = self.counts.get(summary, 0) + 1
         if self.counts[summary] <= FIRST_WARNINGS:
             warn(f"{place}: {line}")
+
+    def name_unknown_words(self, name: str) -> None:
+        """Name the most frequent words that are not in the source vocabulary, each only once."""
+        words = [word for word, _ in self.unknown_words.most_common() if word not in self.named]
+        if not words:
+            return
+        self.named.update(words)
+        more = " or more" if len(self.unknown_words) == MAX_UNKNOWN_WORDS else ""
+        count = f"{len(words):,}{more} word{' is' if len(words) == 1 else 's are'}"
+        rest = ", …; --json has those of each line" if len(words) > NAMED_WORDS else ""
+        listed = ", ".join(words[:NAMED_WORDS])
+        warn(f"{name}: {count} not in the source vocabulary: {listed}{rest}")
 
     def log_totals(self) -> None:
         """Print how many warnings of each sort there were, if more than were printed."""

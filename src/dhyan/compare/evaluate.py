@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from dhyan.run import load
 from dhyan.run.environment import set_threads
 from dhyan.run.evaluate import translate_test_set
 from dhyan.text.normalize import normalize
+from dhyan.training.loss import cross_entropy
 
 FILE = "result.json"
 MEDIUM, LONG, MAPS = 8, 14, 3  # words of the sentences in figures, and how many sentences
@@ -65,7 +67,7 @@ def evaluate_model(
             test_set.name: _translations(translator, entry, test_set, on_progress)
             for test_set in tests.sets
         },
-        "positions": _positions(translator, entry, tests.main),
+        **_teacher_forced(translator, entry, tests.main),
         **attention_quality(translator, entry.recipe, tests),
     }
     replace_file(run_folder / FILE, to_json_bytes(result))
@@ -91,8 +93,10 @@ def _translations(
     return {"texts": system.texts, "cut_off": system.cut_off, "empty": system.empty}
 
 
-def _positions(translator: Translator, entry: Entry, test_set: EvaluationSet) -> dict[str, Any]:
-    """Token accuracy under teacher forcing by position in the sentence."""
+def _teacher_forced(
+    translator: Translator, entry: Entry, test_set: EvaluationSet
+) -> dict[str, Any]:
+    """Under teacher forcing: perplexity per token, and token accuracy by position in the sentence."""
     recipe, pairs = entry.recipe, test_set.reference_set().pairs
     examples = encode_validation(
         pairs,
@@ -102,14 +106,25 @@ def _positions(translator: Translator, entry: Entry, test_set: EvaluationSet) ->
         max_tokens=recipe.data.max_tokens,
     )
     batches = sorted_batches(examples, recipe.training.tokens_per_batch)
+    tokens = sum(batch.labels.count for batch in batches)
+    losses: list[float] = []
 
     def outputs() -> Iterator[tuple[Float[Tensor, "B T V"], Batch]]:
         for batch in batches:
             on_device = batch.to(translator.device)
-            yield translator.model(on_device), on_device
+            logits = translator.model(on_device)
+            losses.append(float(cross_entropy(logits, on_device.labels, smoothing=0.0)))
+            yield logits, on_device
 
     with evaluation_mode(translator.model), torch.inference_mode():
-        return {"parts": PARTS, **asdict(accuracy_by_position(outputs()))}
+        positions = {"parts": PARTS, **asdict(accuracy_by_position(outputs()))}
+    loss = sum(losses)
+    return {
+        "perplexity": exp(loss / tokens),
+        "loss": loss,
+        "tokens": tokens,
+        "positions": positions,
+    }
 
 
 def attention_quality(

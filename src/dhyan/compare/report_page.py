@@ -80,6 +80,7 @@ def _scores(facts: Facts) -> Iterator[str]:
                 _with_margin(test["bleu"]),
                 "best" if name == best else f"{difference['p']:.4f}" if difference else NOTHING,
                 _with_margin(test["chrf"]),
+                f"{model['perplexity']:.2f}",
                 _error_rate(model, main),
                 f"{retained['share']:.0%}" if retained else NOTHING,
                 f"{model['parameters']:,}",
@@ -90,7 +91,17 @@ def _scores(facts: Facts) -> Iterator[str]:
             ]
         )
     yield _table(
-        ["model", "BLEU", "p", "chrF++", "AER", "BLEU retained", "parameters", "tokens/s"]
+        [
+            "model",
+            "BLEU",
+            "p",
+            "chrF++",
+            "perplexity",
+            "AER",
+            "BLEU retained",
+            "parameters",
+            "tokens/s",
+        ]
         + ["sentences/s", "steps", "seconds"],
         rows,
     )

@@ -368,11 +368,11 @@ class Searcher:
         """Greedy search, sampling, or one of the beam searches."""
         source = Tokens.pad([request.ids for request in batch]).to(self.device)
         max_length = torch.tensor([request.max_length for request in batch]).to(self.device)
-        rules = self._all_rules(batch)
+        rules = self.all_rules(batch)
         with evaluation_mode(self.model):
             if self.options.width > 1:
                 return extend_until_done(
-                    self._start_beam(batch), self.model, source, max_length=max_length, rules=rules
+                    self.start_beam(batch), self.model, source, max_length=max_length, rules=rules
                 )
             runs = [
                 greedy_search(
@@ -387,7 +387,7 @@ class Searcher:
             ]
         return [list(hypotheses) for hypotheses in zip(*runs, strict=True)]
 
-    def _start_beam(self, batch: Sequence[Request]) -> BeamState:
+    def start_beam(self, batch: Sequence[Request]) -> BeamState:
         """An empty beam: plain, constrained, or diverse groups of either."""
         groups, required = self.options.beam_groups, [request.required for request in batch]
         width, penalty = self.options.width // groups, self.options.length_penalty
@@ -395,7 +395,7 @@ class Searcher:
         beam = ConstrainedBeam.start(plain, required) if any(required) else plain
         return DiverseBeam((beam,) * groups, self.options.diversity_penalty) if groups > 1 else beam
 
-    def _all_rules(self, batch: Sequence[Request]) -> list[Rule]:
+    def all_rules(self, batch: Sequence[Request]) -> list[Rule]:
         """The rules of the call, of the options and of the requests; prefixes come first."""
         rules, required = list(self.rules), [request.required for request in batch]
         if self.options.min_length:

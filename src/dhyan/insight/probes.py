@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from itertools import islice
 from math import sqrt
 from statistics import mean, stdev
+from typing import Literal
 
 import torch
-from jaxtyping import Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, one_hot
 
@@ -22,6 +23,7 @@ from dhyan.special_tokens import UNK
 
 RIDGE = 1.0
 SURE = 2.0  # standard errors between two shares that count as different
+Level = Literal["word", "sentence", "paragraph"]
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}  # 95 %, by trainings
 
 
@@ -34,10 +36,15 @@ class ProbedFact:
     """
 
     name: str
-    of_word: bool
+    level: Level
     majority_share: float
     count: int
     runs: tuple[tuple[float, ...], ...]
+
+    @property
+    def of_word(self) -> bool:
+        """Whether it is a fact of a word, not of a sentence or a paragraph."""
+        return self.level == "word"
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -78,7 +85,7 @@ class ProbedFact:
 
     @property
     def as_claimed(self) -> bool:
-        """Whether a word's fact is clearer in the first layer, or a sentence's fact in the last."""
+        """Whether a word's fact is clearer in the first layer, or any other fact in the last."""
         return self.clear and (self.change < 0) == self.of_word
 
 
@@ -169,41 +176,55 @@ def probe_facts(
 
     `before` are the layers' states of the `fit` sentences, `after` those of the `test` sentences.
     """
-    common = torch.bincount(fit.tokens.ids[fit.tokens.mask]) >= OFTEN
-
-    def words(sentences: ProbeSentences, states: Tensor, back: int) -> tuple[Tensor, Tensor]:
-        mask = sentences.tokens.mask[:, back:]
-        ids = sentences.tokens.ids[:, : mask.shape[1]][mask]
-        common_words = (ids < len(common)) & common[ids.clamp(max=len(common) - 1)]
-        return states[:, back:][mask][common_words], ids[common_words]
-
-    def ends(sentences: ProbeSentences, states: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-        return states[torch.arange(len(states)), sentences.tokens.lengths - 1], answers
-
+    common = common_words(fit.tokens)
     facts: list[ProbedFact] = []
     for back, name in enumerate(("word", "word_before")):
         data = [
-            (words(fit, a, back), words(test, b, back)) for a, b in zip(before, after, strict=True)
-        ]
-        facts.append(_probe_fact(name, data, of_word=True))
-    for name in ("tense", "question"):
-        answers = getattr(fit, name), getattr(test, name)
-        data = [
-            (ends(fit, a, answers[0]), ends(test, b, answers[1]))
+            (word_states(fit.tokens, a, back, common), word_states(test.tokens, b, back, common))
             for a, b in zip(before, after, strict=True)
         ]
-        facts.append(_probe_fact(name, data, of_word=False))
+        facts.append(probe_fact(name, data, level="word"))
+    for name in ("tense", "question"):
+        data = [
+            (
+                (last_states(fit.tokens, a), getattr(fit, name)),
+                (last_states(test.tokens, b), getattr(test, name)),
+            )
+            for a, b in zip(before, after, strict=True)
+        ]
+        facts.append(probe_fact(name, data, level="sentence"))
     return tuple(facts)
+
+
+def common_words(tokens: Tokens) -> Bool[Tensor, " V"]:
+    """For every token id up to the largest, whether it is frequent enough to be a probe's label."""
+    return torch.bincount(tokens.ids[tokens.mask]) >= OFTEN
+
+
+def word_states(
+    tokens: Tokens, states: Float[Tensor, "B S D"], back: int, common: Bool[Tensor, " V"]
+) -> tuple[Float[Tensor, "N D"], Int[Tensor, " N"]]:
+    """The states of all words, and of each the id of the word `back` places before, if it is common."""
+    mask = tokens.mask[:, back:]
+    ids = tokens.ids[:, : mask.shape[1]][mask]
+    chosen = (ids < len(common)) & common[ids.clamp(max=len(common) - 1)]
+    return states[:, back:][mask][chosen], ids[chosen]
+
+
+def last_states(tokens: Tokens, states: Float[Tensor, "B S D"]) -> Float[Tensor, "B D"]:
+    """The state at the last word of each sentence."""
+    return states[torch.arange(len(states)), tokens.lengths - 1]
 
 
 ProbeData = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-def _probe_fact(name: str, data: Sequence[ProbeData], *, of_word: bool) -> ProbedFact:
+def probe_fact(name: str, data: Sequence[ProbeData], *, level: Level) -> ProbedFact:
+    """A linear probe of one fact on the embedding and on each layer."""
     (_, fit_answers), (_, test_answers) = data[0]
     majority_share = float((test_answers == fit_answers.mode().values).double().mean())
     shares = tuple(linear_probe(fit, test) for fit, test in data)
-    return ProbedFact(name, of_word, majority_share, len(test_answers), (shares,))
+    return ProbedFact(name, level, majority_share, len(test_answers), (shares,))
 
 
 BATCH = 64  # sentences read at once

@@ -173,6 +173,39 @@ def linear_cross_entropy(
     )
 
 
+def symmetric_kl(
+    first: Float[Tensor, "N V"], second: Float[Tensor, "N V"], real: Bool[Tensor, " N"]
+) -> Float[Tensor, ""]:
+    """KL(p‖q) + KL(q‖p) of two passes, summed over the real tokens: Σ (p − q) log(p/q)."""
+    p, q = (logits.float().log_softmax(dim=-1) for logits in (first, second))
+    divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=-1)
+    return divergence.masked_fill(~real, 0.0).sum()
+
+
+def r_drop_loss(
+    logits: Float[Tensor, "R V"],
+    labels: Int[Tensor, " N"],
+    *,
+    r_drop: float,
+    smoothing: float,
+    ignore_index: int,
+) -> Float[Tensor, ""]:
+    """R-Drop (Liang et al., 2021) of two passes with different dropout, one after the other.
+
+    −log P₁ − log P₂ + α · ½ (KL₁₂ + KL₂₁), summed over the labels that are not ignored. Half of that
+    is returned, so that the loss has the size it has without R-Drop.
+    """
+    cross_entropy = functional.cross_entropy(
+        logits.float(),
+        labels.repeat(2),
+        ignore_index=ignore_index,
+        label_smoothing=smoothing,
+        reduction="sum",
+    )
+    first, second = logits.chunk(2)
+    return (cross_entropy + r_drop * symmetric_kl(first, second, labels != ignore_index) / 2) / 2
+
+
 # Recurrent layers
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dhyan.checkpoint import find_checkpoint, steps_in
 from dhyan.errors import UserError
+from dhyan.studio.request_job import cancellable_lock
 from dhyan.studio.schemas import MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class CheckpointProbes:
         """
         if step not in steps_in(run):
             raise UserError(f"there is no checkpoint of step {step}; choose another one")
-        with self._lock:
+        with cancellable_lock(self._lock):
             words = expected
             if not words and finished:
                 best = find_checkpoint(run)

@@ -1,7 +1,7 @@
 """Example sentences of the studio: everyday ones unseen in training, and those of lecture notes.
 
-The sentences of the lecture notes show a phenomenon each; some of them were trained on, and the page
-marks which.
+The sentences of the lecture notes and those like them show a phenomenon each; the page marks those
+that a model was trained on. The ones to begin with are new to the English–Hindi models.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,8 @@ NOTES = (
     Example("Sita went to the bank and then took a loan.", "money"),
     Example("Amit came to the bank and rowed the boat.", "river"),
     Example("Apple launched a new phone while I was eating an orange.", "meaning"),
-    Example("The man saw the astronomer with a telescope.", "readings", start=True),
+    Example("The teacher saw the thief with a telescope.", "readings", start=True),
+    Example("The man saw the astronomer with a telescope.", "readings"),
     Example("The chicken is ready to eat.", "readings"),
 )
 

@@ -1,4 +1,4 @@
-"""Self-contained HTML export of a translation's trace, with scripts, styles and a subset font.
+"""Self-contained HTML page with a translation's trace, or a model: scripts, styles, a subset font.
 
 The file opens from a disk without a server or network. Its modules cannot import each other by
 path, so each is a `data:` URL under a name in an import map.
@@ -10,7 +10,7 @@ import html
 import json
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -32,37 +32,58 @@ FontFormat = Literal["ttf", "woff"]
 
 # `from "./x.js"`, `import "./x.js"` and `import("./x.js")`; of the last also `views/${name}.js`.
 _IMPORT = re.compile(r"""(\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.{1,2}/[^"'`]+)\2""")
+_STATEMENT = re.compile(r"""^(import\b[^;"]*)"(\./[^"]+)";""", re.M)  # not in a comment
 _STYLE = re.compile(r'<link rel="stylesheet" href="/static/([^"]+)">\n?')
 _VIEW = re.compile(r"css/views/(\w+)\.css")
 
 
 def export_html(trace_json: str, card: ModelCard) -> str:
     """The page with a trace inside."""
-    modules = "".join(_module(name) for name in _required_modules(card.views))
-    style = _styles(card.views).replace(
-        FONT, _data_url(subset_font(modules + trace_json, "woff"), "font/woff")
-    )
-    responses = {"/api/models": [asdict(card)], "/api/colors": weight_colors()}
-    import_map = _safe(
-        {"imports": {f"dhyan/{name}": _module_url(name) for name in _required_modules(card.views)}}
-    )
+    responses = {
+        "/api/models": [asdict(card)],
+        "/api/colors": weight_colors(),
+        "/api/translate": json.loads(trace_json),
+    }
+    return standalone_page(responses, card.views, title=card.saved, shown_text=trace_json)
+
+
+def standalone_page(
+    responses: Mapping[str, Any],
+    views: tuple[str, ...],
+    *,
+    title: str,
+    shown_text: str,
+    blocks: Mapping[str, str] | None = None,
+) -> str:
+    """The page as one file, with the server's responses and only these views.
+
+    The font has the characters of `shown_text`. `blocks` are further data by element id, JSON or
+    base64, and may hold a worker.
+    """
+    names = _required_modules(ENTRY_MODULE, *(f"views/{view}.js" for view in views))
+    font = subset_font("".join(map(_module, names)) + shown_text, "woff")
+    style = _styles(views).replace(FONT, _data_url(font, "font/woff"))
+    import_map = safe_json({"imports": {f"dhyan/{name}": _module_url(name) for name in names}})
     start = f'import "dhyan/{ENTRY_MODULE}";'
-    policy = _security_policy(style, import_map, start)
-    embedded = _safe({**responses, "/api/translate": json.loads(trace_json)})
+    policy = _security_policy(style, import_map, start, worker=bool(blocks))
     page = _STYLE.sub("", (STATIC / "index.html").read_text(encoding="utf-8"))
-    for old, new in {  # the trace comes last, so that nothing is replaced in it
+    data = {"embedded-responses": safe_json(responses), **(blocks or {})}
+    for old, new in {  # the data come last, so that nothing is replaced in them
         "<html ": "<html data-standalone ",
         '<meta charset="utf-8">': f'<meta charset="utf-8">\n{policy}',
         "/static/icon.svg": _data_url((STATIC / "icon.svg").read_bytes(), "image/svg+xml"),
+        "<title>dhyan studio</title>": f"<title>{html.escape(title)} · dhyan</title>",
         '<script type="module" src="/static/js/main.js"></script>': "\n".join(
             (
                 f"<style>{style}</style>",
-                f'<script type="application/json" id="embedded-responses">{embedded}</script>',
+                *(
+                    f'<script type="application/json" id="{name}">{text}</script>'
+                    for name, text in data.items()
+                ),
                 f'<script type="importmap">{import_map}</script>',
                 f'<script type="module">{start}</script>',
             )
         ),
-        "<title>dhyan studio</title>": f"<title>{html.escape(card.saved)} · dhyan</title>",
     }.items():
         assert page.count(old) == 1, f"index.html has no single {old}"
         page = page.replace(old, new)
@@ -104,12 +125,13 @@ def interactive(trace: "Trace", *, height: int = 720) -> Interactive:
     return Interactive(trace, height)
 
 
-def _security_policy(style: str, *scripts: str) -> str:
+def _security_policy(style: str, *scripts: str, worker: bool) -> str:
     """Nothing may be fetched, and only these scripts may run."""
     hashes = " ".join(_hash(script) for script in scripts)
     rules = (
         f"default-src 'none'; script-src data: {hashes}; style-src {_hash(style)}; font-src data:; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        + ("; worker-src data:" if worker else "")
     )
     return f'<meta http-equiv="Content-Security-Policy" content="{rules}">'
 
@@ -119,7 +141,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _safe(value: Any) -> str:
+def safe_json(value: Any) -> str:
     """JSON that is safe inside a script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -134,6 +156,17 @@ def _module_url(name: str) -> str:
     return _data_url(_with_import_names(name).encode(), "text/javascript;charset=utf-8")
 
 
+@lru_cache
+def worker_url(name: str) -> str:
+    """A module as a `data:` URL with all that it imports inside it: a worker has no import map."""
+
+    def nested(match: re.Match[str]) -> str:
+        return f'{match[1]}"{worker_url(_resolve(name, match[2]))}";'
+
+    source = _STATEMENT.sub(nested, _module(name))
+    return _data_url(source.encode(), "text/javascript;charset=utf-8")
+
+
 def _styles(views: Iterable[str]) -> str:
     """All linked styles except those of views that are left out."""
     linked = _STYLE.findall((STATIC / "index.html").read_text(encoding="utf-8"))
@@ -143,9 +176,9 @@ def _styles(views: Iterable[str]) -> str:
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in included)
 
 
-def _required_modules(views: tuple[str, ...]) -> list[str]:
-    """The modules that the page and these views import, directly or not."""
-    queue, modules = [ENTRY_MODULE, *(f"views/{view}.js" for view in views)], set[str]()
+def _required_modules(*entries: str) -> list[str]:
+    """These modules and all that they import, directly or not."""
+    queue, modules = list(entries), set[str]()
     while queue:
         name = queue.pop()
         if name not in modules:

@@ -18,7 +18,8 @@ from dhyan.text.languages import UNDETERMINED
 class ModelCard:
     """Name, description, encoder and decoder kinds, and the score function of the attention.
 
-    A Transformer's score is "heads", that of a decoder without attention "none". `test_scores` and
+    A Transformer's score is "heads", that of a decoder without attention "none". `task` is that of
+    a synthetic corpus: copy, reverse, dates, numbers, primer. `test_scores` and
     `test` are the scores of a pretrained model on its held-out test set, and the name of that set.
 
     Of a saved trace, `saved` is its sentence, the only one with an answer, and `views` are the
@@ -32,6 +33,7 @@ class ModelCard:
     score: str
     source_language: str
     target_language: str
+    task: str = ""
     saved: str = ""
     views: tuple[str, ...] = ()
     test_scores: Mapping[str, float] = field(default_factory=dict)
@@ -49,7 +51,9 @@ def model_card(name: str, folder: Path) -> ModelCard:
         score = "heads" if isinstance(decoder, TransformerDecoder) else "none"
     data = recipe.data
     languages = data.source_language or UNDETERMINED, data.target_language or UNDETERMINED
-    card = ModelCard(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages)
+    card = ModelCard(
+        name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages, task=data.task
+    )
     if not (checkpoint / CARD).is_file():
         return card
     saved = read_card(checkpoint)

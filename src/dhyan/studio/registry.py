@@ -1,5 +1,6 @@
 """Model registry: the studio's models by name, loaded on first use, one request at a time."""
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dhyan.errors import UserError
 from dhyan.model_check import read_training_sentences
 from dhyan.studio.model_cards import ModelCard, model_card
+from dhyan.studio.request_job import cancellable_lock, report
 from dhyan.studio.saved_trace import SavedTrace, read_saved_trace
 
 if TYPE_CHECKING:
@@ -46,12 +48,18 @@ class RegisteredModel:
         """The translator, loaded if necessary, for one request at a time."""
         if self.saved:
             raise self.saved.needs_model()
-        with self._lock:
+        with cancellable_lock(self._lock):
             if self._translator is None:
-                from dhyan.run import load
-
-                self._translator = load(self.path)
+                self._translator = self._load()
             yield self._translator
+
+    def _load(self) -> "Translator":
+        if "torch" not in sys.modules:
+            report("pytorch")
+        from dhyan.run import load
+
+        report("weights")
+        return load(self.path)
 
 
 class ModelRegistry:
@@ -101,10 +109,13 @@ class ModelRegistry:
 
 
 def _unique_names(paths: Sequence[Path]) -> list[str]:
-    """The last part of each path; with the part before it where two would be the same."""
+    """The last part of each path; with the part before it where two would be the same, and for `run`.
+
+    `dhyan demo` writes its model to `demo/run`.
+    """
     absolute = [path.absolute() for path in paths]
     short = [path.name for path in absolute]
     return [
-        name if short.count(name) == 1 else f"{path.parent.name}-{name}"
+        name if short.count(name) == 1 and name != "run" else f"{path.parent.name}-{name}"
         for name, path in zip(short, absolute, strict=True)
     ]

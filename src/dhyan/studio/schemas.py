@@ -34,6 +34,12 @@ class TranslateRequest(StrictModel):
     prefix: Text = ""
 
 
+class LoadRequest(StrictModel):
+    """A model to load."""
+
+    model: Name = ""
+
+
 class SeenRequest(StrictModel):
     """Sentences that a model may have been trained on."""
 

@@ -18,7 +18,9 @@ from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.request_job import CancellableRoute
 from dhyan.studio.routes import (
+    beam,
     bleu_by_length,
     export,
     heads,
@@ -30,7 +32,6 @@ from dhyan.studio.routes import (
 )
 from dhyan.studio.saved_trace import TraceOnlyError
 from dhyan.version import __version__
-from dhyan.web.body_format import StrictRoute
 from dhyan.web.errors import ApiError, add_error_handlers, invalid_request
 from dhyan.web.guard import GuardPolicy, RequestGuard
 from dhyan.web.listen import LOOPBACK_NAMES, ListenAddress
@@ -38,11 +39,14 @@ from dhyan.web.server import Server, listener
 
 ROUTES = (
     translate, operands, heads, mask_tests, bleu_by_length, word_vector_gravity, training, export,
+    beam,
 )  # fmt: skip
 STATIC = files("dhyan.studio") / "static"
-VIEWS = (
-    "translate", "step", "qkv", "heads", "mask", "gravity", "scale", "length", "train", "compare",
-)  # fmt: skip
+VIEWS = {
+    "translate": "Translate", "beam": "Beam", "step": "One step", "qkv": "Q K V", "layers": "Layers",
+    "heads": "Heads", "mask": "The mask", "gravity": "Gravity", "scale": "Why √d",
+    "length": "Length", "train": "Training", "compare": "Compare",
+}  # fmt: skip
 IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
 MAX_BODY_BYTES = 64 * 1024
 MAX_HEADER_BYTES = 64 * 1024
@@ -62,7 +66,7 @@ def make_app(registry: ModelRegistry) -> ASGIApp:
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
-    app.router.route_class = StrictRoute
+    app.router.route_class = CancellableRoute
     add_error_handlers(app)
     app.add_exception_handler(UserError, _user_error)
     app.add_exception_handler(TraceOnlyError, _trace_only)
@@ -95,11 +99,19 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _not_found() -> str:
-    links = "".join(f'<li><a href="/{view}">{view}</a></li>' for view in VIEWS)
+    links = "".join(f'<li><a href="/{view}">{name}</a></li>' for view, name in VIEWS.items())
+    styles = "".join(
+        f'<link rel="stylesheet" href="/static/css/{name}.css">' for name in ("base", "not_found")
+    )
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · dhyan</title>'
-        '<link rel="stylesheet" href="/static/css/base.css">'
-        f"<main><h1>There is no such view</h1><p>The views are:</p><ul>{links}</ul></main></html>"
+        '<!doctype html><html lang="en" data-theme="auto"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
+        f"<title>Not found · dhyan</title>{styles}"
+        '<main class="not-found"><p class="logo"><b lang="hi">ध्यान</b> dhyan</p>'
+        "<h1>There is no such view</h1>"
+        '<p lang="hi">ऐसा कोई दृश्य नहीं है।</p>'
+        f"<nav aria-label='Views'><ul>{links}</ul></nav></main></html>"
     )
 
 

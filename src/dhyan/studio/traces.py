@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.request_job import check
 from dhyan.studio.schemas import MAX_TOKENS, TranslateRequest
 
 if TYPE_CHECKING:
@@ -50,15 +51,10 @@ def translate(
     """The best translation of a sentence that is neither empty nor too long."""
     from dhyan.decoding.rules import observe
 
-    tokens = len(translator.encode(request.text)) - 1
-    if not tokens:
-        raise UserError("the sentence is empty: write something to translate")
-    if tokens > MAX_TOKENS:
-        raise UserError(
-            f"{tokens} tokens; the page takes at most {MAX_TOKENS}: write a shorter one"
-        )
+    check_length(translator, request.text)
 
     def send_tokens(token_ids: list[int]) -> None:
+        check()
         if on_tokens:
             on_tokens(translator.target.pieces(token_ids))
 
@@ -67,7 +63,18 @@ def translate(
         beam=request.beam,
         nbest=1,
         prefixes=request.prefix or None,
-        rules=[observe(send_tokens)] if on_tokens else (),
+        rules=[observe(send_tokens)],
         max_length=MAX_TOKENS,
     )
     return translation
+
+
+def check_length(translator: "Translator", text: str) -> None:
+    """Raise UserError for a sentence that is empty or too long for the page."""
+    tokens = len(translator.encode(text)) - 1
+    if not tokens:
+        raise UserError("the sentence is empty: write something to translate")
+    if tokens > MAX_TOKENS:
+        raise UserError(
+            f"{tokens} tokens; the page takes at most {MAX_TOKENS}: write a shorter one"
+        )

@@ -27,6 +27,7 @@ Event = dict[str, Any]
 State = Literal["running", "done", "cancelled", "failed"]
 METRICS = "metrics.jsonl"
 LOG = "training.log"
+NICENESS = 10  # translation comes first on the cores that both need
 STOP_SECONDS = 10.0  # to save a checkpoint in
 STOPPED_CODES = (-signal.SIGTERM, -signal.SIGKILL, -signal.SIGINT, 128 + 15, 128 + 2)
 
@@ -277,5 +278,6 @@ def _stop_with_parent() -> None:
 
 
 if __name__ == "__main__":
+    os.nice(NICENESS)
     threading.Thread(target=_stop_with_parent, daemon=True).start()
     runpy.run_module("dhyan", run_name="__main__")  # by name: the command line is a layer above

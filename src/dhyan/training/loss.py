@@ -4,13 +4,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.batch import Batch, Tokens
 from dhyan.kernels.backend import use_training_kernels
-from dhyan.kernels.ops import linear_cross_entropy
+from dhyan.kernels.ops import linear_cross_entropy, linear_r_drop_loss, r_drop_loss
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import PAD
 from dhyan.training.bf16_weights import bf16_linear_weights
@@ -32,35 +32,38 @@ def cross_entropy(
     """
     return functional.cross_entropy(
         logits.flatten(0, 1).float(),
-        labels.ids.masked_fill(~labels.mask, PAD).flatten(),
+        label_ids(labels),
         ignore_index=PAD,
         label_smoothing=smoothing,
         reduction="sum",
     )
 
 
-def fused_cross_entropy(
-    model: Seq2Seq, output: nn.Linear, batch: Batch, *, smoothing: float
+def fused_loss(
+    model: Seq2Seq,
+    output: nn.Linear,
+    batch: Batch,
+    labels: Tokens,
+    *,
+    smoothing: float,
+    r_drop: float,
 ) -> Float[Tensor, ""]:
-    """`cross_entropy` fused with the output layer, so that the logits of all tokens are not stored."""
+    """The loss fused with the output layer, so that the logits of all tokens are not stored.
+
+    With R-Drop, the batch holds every sentence of the labels twice.
+    """
     hidden, _ = model.decoder.hidden(batch.inputs.ids, model.start(batch.source))
-    labels = batch.labels
-    return linear_cross_entropy(
-        hidden.flatten(0, 1),
-        output,
-        labels.ids.masked_fill(~labels.mask, PAD).flatten(),
-        smoothing=smoothing,
-        ignore_index=PAD,
-    )
+    rows, ids = hidden.flatten(0, 1), label_ids(labels)
+    if r_drop:
+        return linear_r_drop_loss(
+            rows, output, ids, r_drop=r_drop, smoothing=smoothing, ignore_index=PAD
+        )
+    return linear_cross_entropy(rows, output, ids, smoothing=smoothing, ignore_index=PAD)
 
 
-def symmetric_kl(
-    first: Float[Tensor, "B T V"], second: Float[Tensor, "B T V"], labels: Tokens
-) -> Float[Tensor, ""]:
-    """KL(p‖q) + KL(q‖p) of two passes, summed over all real tokens: Σ (p − q) log(p/q)."""
-    p, q = (logits.float().log_softmax(dim=-1) for logits in (first, second))
-    divergence = ((p.exp() - q.exp()) * (p - q)).sum(dim=-1)
-    return divergence.masked_fill(~labels.mask, 0.0).sum()
+def label_ids(labels: Tokens) -> Int[Tensor, " N"]:
+    """The labels of all sentences in a row; padding is PAD."""
+    return labels.ids.masked_fill(~labels.mask, PAD).flatten()
 
 
 def repeat_batch(batch: Batch) -> Batch:
@@ -74,9 +77,8 @@ class Objective:
     """The loss of a model on a batch; all random choices come from torch's default generator.
 
     `smoothing` is that of the labels. `r_drop` is the α of R-Drop (Liang et al., 2021):
-    −log P₁ − log P₂ + α · ½ (KL₁₂ + KL₂₁) over two passes with the same inputs. Half of that is
-    returned, so that the loss has the size it has without R-Drop. `teacher_forcing_schedule` is
-    the probability of feeding the reference token at a step; `bf16` computes in bfloat16.
+    a second pass with other dropout, and the divergence of both. `teacher_forcing_schedule` is the
+    probability of feeding the reference token at a step; `bf16` computes in bfloat16.
     """
 
     smoothing: float = 0.1
@@ -97,11 +99,22 @@ class Objective:
             bf16_linear_weights(model) if self.bf16 and fast else nullcontext(),
         ):
             output = model.decoder.output
-            if output is not None and is_teacher_forcing(ratio) and not self.r_drop:
-                return fused_cross_entropy(model, output, batch, smoothing=self.smoothing)
+            if output is not None and is_teacher_forcing(ratio):
+                return fused_loss(
+                    model,
+                    output,
+                    repeated,
+                    batch.labels,
+                    smoothing=self.smoothing,
+                    r_drop=self.r_drop,
+                )
             logits = decode_with_forcing(model, repeated, ratio, passes=2 if self.r_drop else 1)
         if not self.r_drop:
             return cross_entropy(logits, batch.labels, smoothing=self.smoothing)
-        loss = cross_entropy(logits, repeated.labels, smoothing=self.smoothing)
-        first, second = logits.chunk(2)
-        return (loss + self.r_drop * symmetric_kl(first, second, batch.labels) / 2) / 2
+        return r_drop_loss(
+            logits.flatten(0, 1),
+            label_ids(batch.labels),
+            r_drop=self.r_drop,
+            smoothing=self.smoothing,
+            ignore_index=PAD,
+        )

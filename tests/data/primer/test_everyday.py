@@ -186,3 +186,16 @@ def test_two_fifths_of_the_training_stream_are_everyday(monkeypatch: pytest.Monk
 def test_everyday_sentences_are_varied() -> None:
     assert len({pair.english for pair in sample()}) > 0.85 * len(sample())
     assert len(frames()) > 150
+
+
+def test_two_people_of_whom_one_is_asked_for_are_of_one_gender() -> None:
+    feminine = {name.hindi: name.gender == "f" for name in read_lexicon().names}
+    checked = Counter[bool]()
+    for pair in of_group("comparison"):
+        if found := re.match(r"(\S+) और (\S+) में से कौन ज़्यादा (\S+) है", pair.hindi):
+            first, second, adjective = found.groups()
+            assert feminine[first] == feminine[second], pair.hindi
+            if adjective[:-1] in ("लंब", "बड़", "छोट"):
+                assert (adjective[-1] == "ी") == feminine[first], pair.hindi
+                checked[feminine[first]] += 1
+    assert min(checked[True], checked[False]) > 5

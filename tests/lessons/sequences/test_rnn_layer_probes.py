@@ -38,8 +38,8 @@ def flat_text(result, lang="en"):
     return " ".join(result.text(lang).split())
 
 
-WORD = ProbedFact("word", True, 0.1, 1000, ((1.0, 0.9, 0.5),))
-TENSE = ProbedFact("tense", False, 0.4, 1000, ((0.4, 0.5, 0.7),))
+WORD = ProbedFact("word", "word", 0.1, 1000, ((1.0, 0.9, 0.5),))
+TENSE = ProbedFact("tense", "sentence", 0.4, 1000, ((0.4, 0.5, 0.7),))
 
 
 def result_of(*facts, seeds=(1,)):

@@ -6,9 +6,9 @@ from math import sqrt
 import pytest
 
 from dhyan.errors import UserError
+from dhyan.lessons.sequences.bleu_gain import Gain
 from dhyan.lessons.sequences.seq2seq_improvements import (
     EmbeddingScores,
-    Gain,
     Improvement,
     Seq2SeqImprovements,
     seq2seq_improvements,
@@ -155,7 +155,7 @@ def test_embeddings_are_named_where_they_are_surely_better_or_worse():
 
 def test_the_snapshot_has_the_measurements():
     result = seq2seq_improvements()
-    assert {change.technique for change in result.changes} == {"reversal", "depth"}
+    assert {change.technique for change in result.changes} == {"reversal"}
     assert {start.embedding for start in result.embeddings} == {"learned", "skip-gram", "random"}
     assert "Snapshot of" in flat_text(result)
     assert result.figure(lang="hi", dark=True).axes

@@ -138,3 +138,33 @@ def linear_cross_entropy(
     return reference.linear_cross_entropy(
         hidden, output, labels, smoothing=smoothing, ignore_index=ignore_index
     )
+
+
+def linear_r_drop_loss(
+    hidden: Float[Tensor, "R D"],
+    output: nn.Linear,
+    labels: Int[Tensor, " N"],
+    *,
+    r_drop: float,
+    smoothing: float,
+    ignore_index: int,
+) -> Float[Tensor, ""]:
+    """R-Drop's loss of output(hidden), which holds two passes with different dropout.
+
+    The kernel computes the gradient with the loss, in chunks, so that no logits are saved.
+    """
+    if use_training_kernels(output.training, output.weight):
+        from dhyan.kernels.triton import cross_entropy
+
+        return cross_entropy.linear_cross_entropy(
+            hidden,
+            output.weight,
+            output.bias,
+            labels,
+            smoothing=smoothing,
+            ignore_index=ignore_index,
+            r_drop=r_drop,
+        )
+    return reference.r_drop_loss(
+        output(hidden), labels, r_drop=r_drop, smoothing=smoothing, ignore_index=ignore_index
+    )

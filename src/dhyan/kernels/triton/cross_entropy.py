@@ -1,4 +1,4 @@
-"""Triton: fused output layer and cross-entropy, computed in chunks of tokens."""
+"""Triton: fused output layer and cross-entropy or R-Drop, computed in chunks of tokens."""
 
 from typing import Any, no_type_check
 
@@ -15,23 +15,25 @@ CHUNK = 2**29  # logits held at a time: a gigabyte in half precision
 
 
 def linear_cross_entropy(
-    hidden: Float[Tensor, "N D"],
+    hidden: Float[Tensor, "R D"],
     weight: Float[Tensor, "V D"],
     bias: Float[Tensor, " V"] | None,
     labels: Int[Tensor, " N"],
     *,
     smoothing: float,
     ignore_index: int,
+    r_drop: float = 0.0,
     chunk: int = CHUNK,
 ) -> Float[Tensor, ""]:
     """The cross-entropy of `hidden weightᵀ + bias`, summed over the labels that are not ignored.
 
-    The gradients are computed in the forward pass, so that the logits need not be saved.
+    If there are two hidden vectors a label, those of two passes one after the other, it is the loss
+    of R-Drop. The gradients are computed in the forward pass, so that the logits need not be saved.
     """
     dtype = product_dtype(hidden)
     with torch.autocast(hidden.device.type, enabled=False):
         return _LinearCrossEntropy.apply(
-            hidden.to(dtype), weight, bias, labels, smoothing, ignore_index, chunk
+            hidden.to(dtype), weight, bias, labels, smoothing, ignore_index, r_drop, chunk
         )
 
 
@@ -41,30 +43,39 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        hidden: Float[Tensor, "N D"],
+        hidden: Float[Tensor, "R D"],
         weight: Float[Tensor, "V D"],
         bias: Float[Tensor, " V"] | None,
         labels: Int[Tensor, " N"],
         smoothing: float,
         ignore_index: int,
+        r_drop: float,
         chunk: int,
     ) -> Float[Tensor, ""]:
         table = weight.to(hidden.dtype)
         shift = None if bias is None else bias.to(hidden.dtype)
         needs_grad = any(ctx.needs_input_grad)
-        losses = torch.empty(len(hidden), dtype=torch.float32, device=hidden.device)
-        grad_hidden, grad_weight, grad_bias = torch.empty_like(hidden), None, None
-        for rows in _chunks(len(hidden), len(weight), chunk):
-            chunk_hidden = hidden[rows]
+        count = len(labels)
+        passes = hidden.unflatten(0, (-1, count))
+        losses = torch.empty(count, dtype=torch.float32, device=hidden.device)
+        grad_hidden, grad_weight, grad_bias = torch.empty_like(passes), None, None
+        for rows in _chunks(count, len(passes) * len(weight), chunk):
+            chunk_hidden = passes[:, rows].flatten(0, 1)
             logits = torch.nn.functional.linear(chunk_hidden, table, shift)
-            row_losses(logits, labels[rows], losses[rows], smoothing, ignore_index, needs_grad)
+            chunk_labels, chunk_losses = labels[rows], losses[rows]
+            if len(passes) == 2:
+                pair_losses(
+                    logits, chunk_labels, chunk_losses, r_drop, smoothing, ignore_index, needs_grad
+                )
+            else:
+                row_losses(logits, chunk_labels, chunk_losses, smoothing, ignore_index, needs_grad)
             if not needs_grad:
                 continue
-            torch.mm(logits, table, out=grad_hidden[rows])
+            grad_hidden[:, rows] = torch.mm(logits, table).unflatten(0, (len(passes), -1))
             grad_weight = _accumulate(_float32_product(logits.t(), chunk_hidden), grad_weight)
             if bias is not None:
                 grad_bias = _accumulate(logits.sum(dim=0, dtype=torch.float32), grad_bias)
-        ctx.save_for_backward(grad_hidden, grad_weight, grad_bias)
+        ctx.save_for_backward(grad_hidden.flatten(0, 1), grad_weight, grad_bias)
         ctx.dtypes = weight.dtype, None if bias is None else bias.dtype
         return losses.sum()
 
@@ -77,7 +88,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             None if part is None else (part * grad_loss.to(part.dtype)).to(dtype)
             for part, dtype in zip((grad_hidden, grad_weight, grad_bias), dtypes, strict=True)
         )
-        return *grads, None, None, None, None
+        return *grads, None, None, None, None, None
 
 
 def row_losses(
@@ -142,6 +153,106 @@ def _row_loss_kernel(
             gradient -= tl.where(start + columns == label, 1 - smoothing, 0.0)
             gradient = tl.where(real, gradient, 0.0)
             tl.store(logits + start + columns, gradient.to(logits.dtype.element_ty), inside)
+
+
+def pair_losses(
+    logits: Float[Tensor, "R V"],
+    labels: Int[Tensor, " N"],
+    losses: Float[Tensor, " N"],
+    r_drop: float,
+    smoothing: float,
+    ignore_index: int,
+    needs_grad: bool,
+) -> None:
+    """Write R-Drop's loss of each pair of rows; if gradients are needed, they overwrite the logits."""
+    count, width = len(labels), logits.shape[1]
+    block = min(triton.next_power_of_2(width), 8192)
+    _pair_loss_kernel[(count,)](
+        logits,
+        labels,
+        losses,
+        count,
+        width,
+        ignore_index,
+        r_drop,
+        smoothing,
+        NEEDS_GRAD=needs_grad,
+        BLOCK=block,
+        num_warps=max(1, min(16, block // 512)),
+    )
+
+
+@triton.jit
+@no_type_check
+def _pair_loss_kernel(
+    logits,
+    labels,
+    losses,
+    count,
+    width,
+    ignore_index,
+    r_drop,
+    smoothing,
+    NEEDS_GRAD: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Two rows x, y with p = softmax(x), q = softmax(y): ½ CE(x) + ½ CE(y) + ¼ α Σ (p − q) log(p/q).
+
+    The divergence is KL(p‖q) + KL(q‖p); its gradient is p (log(p/q) − KL(p‖q)) + p − q on x, and
+    the same with p and q exchanged on y.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    first = logits + row * width
+    second = logits + (row + count) * width
+    label = tl.load(labels + row)
+    real = label != ignore_index
+    label_logits = tl.load(first + label).to(tl.float32) + tl.load(second + label).to(tl.float32)
+    columns = tl.arange(0, BLOCK)
+    x_max, x_sum, y_max, y_sum, total = -float("inf"), 0.0, -float("inf"), 0.0, 0.0
+    for start in range(0, width, BLOCK):
+        inside = start + columns < width
+        x = tl.load(first + start + columns, inside, other=-float("inf")).to(tl.float32)
+        y = tl.load(second + start + columns, inside, other=-float("inf")).to(tl.float32)
+        new_max = tl.maximum(x_max, tl.max(x, 0))
+        x_sum = x_sum * tl.exp(x_max - new_max) + tl.sum(tl.exp(x - new_max), 0)
+        x_max = new_max
+        new_max = tl.maximum(y_max, tl.max(y, 0))
+        y_sum = y_sum * tl.exp(y_max - new_max) + tl.sum(tl.exp(y - new_max), 0)
+        y_max = new_max
+        total += tl.sum(tl.where(inside, x + y, 0.0), 0)
+    x_normalizer = x_max + tl.log(x_sum)
+    y_normalizer = y_max + tl.log(y_sum)
+    x_divergence, y_divergence = 0.0, 0.0
+    for start in range(0, width, BLOCK):
+        inside = start + columns < width
+        log_p = tl.load(first + start + columns, inside, other=0.0).to(tl.float32) - x_normalizer
+        log_q = tl.load(second + start + columns, inside, other=0.0).to(tl.float32) - y_normalizer
+        log_ratio = tl.where(inside, log_p - log_q, 0.0)
+        x_divergence += tl.sum(tl.exp(log_p) * log_ratio, 0)
+        y_divergence -= tl.sum(tl.exp(log_q) * log_ratio, 0)
+    loss = x_normalizer + y_normalizer - (1 - smoothing) * label_logits - smoothing * total / width
+    loss = 0.5 * loss + 0.25 * r_drop * (x_divergence + y_divergence)
+    tl.store(losses + row, tl.where(real, loss, 0.0))
+    if NEEDS_GRAD:
+        for start in range(0, width, BLOCK):
+            inside = start + columns < width
+            log_p = (
+                tl.load(first + start + columns, inside, other=0.0).to(tl.float32) - x_normalizer
+            )
+            log_q = (
+                tl.load(second + start + columns, inside, other=0.0).to(tl.float32) - y_normalizer
+            )
+            p, q, log_ratio = tl.exp(log_p), tl.exp(log_q), log_p - log_q
+            target = smoothing / width + tl.where(start + columns == label, 1 - smoothing, 0.0)
+            x_gradient = 0.5 * (p - target)
+            x_gradient += 0.25 * r_drop * (p * (log_ratio - x_divergence) + p - q)
+            y_gradient = 0.5 * (q - target)
+            y_gradient += 0.25 * r_drop * (q * (-log_ratio - y_divergence) + q - p)
+            element = logits.dtype.element_ty
+            x_gradient = tl.where(real, x_gradient, 0.0).to(element)
+            y_gradient = tl.where(real, y_gradient, 0.0).to(element)
+            tl.store(first + start + columns, x_gradient, inside)
+            tl.store(second + start + columns, y_gradient, inside)
 
 
 def _chunks(count: int, width: int, chunk: int) -> list[slice]:

@@ -57,14 +57,7 @@ class LayerProbes(LessonResult):
     @property
     def facts(self) -> tuple[ProbedFact, ...]:
         """Each fact with one run per training, the mean over its samples."""
-        return tuple(
-            replace(
-                draws[0],
-                majority_share=mean(fact.majority_share for fact in draws),
-                runs=tuple(fact.shares for fact in draws),
-            )
-            for draws in zip(*self.trainings, strict=True)
-        )
+        return tuple(map(mean_of_samples, zip(*self.trainings, strict=True)))
 
     def blocks(self, text: Text) -> Iterator[Block]:
         """The models, the probes' accuracy layer by layer, and the verdict."""
@@ -112,8 +105,8 @@ class LayerProbes(LessonResult):
             "layer_claims_trained",
             several=several,
             changes="; ".join(changes),
-            low=_holds(low, text),
-            high=_holds(high, text),
+            low=holds_for(low, text),
+            high=holds_for(high, text),
         )
         if several:
             return verdict + text("several_trainings", trainings_count=len(self.trainings))
@@ -123,6 +116,15 @@ class LayerProbes(LessonResult):
         """The number of facts for which the claim holds in every training, and of all facts."""
         facts = [runs for runs in zip(*self.trainings, strict=True) if runs[0].of_word == of_word]
         return sum(all(fact.as_claimed for fact in runs) for runs in facts), len(facts)
+
+
+def mean_of_samples(samples: Sequence[ProbedFact]) -> ProbedFact:
+    """One fact with a run for each sample, which is the mean of that sample's runs."""
+    return replace(
+        samples[0],
+        majority_share=mean(fact.majority_share for fact in samples),
+        runs=tuple(fact.shares for fact in samples),
+    )
 
 
 def fact_name(fact: ProbedFact, text: Text) -> str:
@@ -161,7 +163,7 @@ def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int
     trainings, scores, shapes = [], [], []
     for model in models:
         translator = load_translator(model)
-        encoder = _encoder(translator)
+        encoder = recurrent_encoder(translator)
         shapes.append((encoder.rnn.num_layers, encoder.rnn.mode, encoder.rnn.bidirectional))
         if shapes[-1] != shapes[0]:
             raise UserError(
@@ -182,16 +184,7 @@ def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int
             draws.append(probe_facts(fit, test, *states))
             if seed == seeds[0]:
                 test_pairs = test.pairs[:TRANSLATED_SENTENCES]
-        trainings.append(
-            tuple(
-                replace(
-                    facts[0],
-                    majority_share=mean(fact.majority_share for fact in facts),
-                    runs=tuple(fact.runs[0] for fact in facts),
-                )
-                for facts in zip(*draws, strict=True)
-            )
-        )
+        trainings.append(tuple(map(mean_of_samples, zip(*draws, strict=True))))
         translations = [fact.text for fact in translator([fact.english for fact in test_pairs])]
         right, others = [fact.hindi for fact in test_pairs], [fact.others for fact in test_pairs]
         chrf = count(translations, right, others=others, language="hi", metrics=("chrf",))
@@ -209,7 +202,7 @@ def probe_layers(models: Sequence[Model], *, sentences: int, seeds: Sequence[int
 
 def layer_states(translator: Translator, tokens: Tokens) -> list[Float[Tensor, "B S _"]]:
     """The embedding of every token, then its state in every layer."""
-    encoder = _encoder(translator)
+    encoder = recurrent_encoder(translator)
     tokens = tokens.to(translator.device)
     rnn, lengths, total = encoder.rnn, tokens.lengths.cpu(), tokens.ids.shape[1]
     with evaluation_mode(translator.model), torch.no_grad():
@@ -238,7 +231,8 @@ def value_range(numbers: Sequence[float], digits: int) -> str:
     return "–".join(dict.fromkeys(f"{end(numbers):.{digits}f}" for end in (min, max)))
 
 
-def _encoder(translator: Translator) -> RNNEncoder:
+def recurrent_encoder(translator: Translator) -> RNNEncoder:
+    """The encoder of a model if it is recurrent and reads forwards; else an error."""
     encoder = translator.model.encoder
     if not isinstance(encoder, RNNEncoder):
         raise UserError(
@@ -252,7 +246,8 @@ def _encoder(translator: Translator) -> RNNEncoder:
     return encoder
 
 
-def _holds(claimed: tuple[int, int], text: Text) -> str:
+def holds_for(claimed: tuple[int, int], text: Text) -> str:
+    """Whether a claim holds for all facts, or for how many."""
     clear, total = claimed
     if clear == total:
         return text("holds")

@@ -18,31 +18,12 @@ from dhyan.lessons.encoder_decoder.bottleneck import (
     rereads_state,
 )
 from dhyan.lessons.lesson import LessonResult, lesson
+from dhyan.lessons.sequences.bleu_gain import Gain, with_sign
+from dhyan.lessons.sequences.stacked_depth import StackedDepth, depth_blocks
 from dhyan.lessons.snapshots import SNAPSHOT, read_snapshot
 
 SURE = 1.96  # standard errors to either side that hold 95 % of a normal distribution
 What = Literal["reversal", "depth"]
-
-
-@dataclass(frozen=True)
-class Gain:
-    """A difference between two models, with its 95 % interval where it is known."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def sign(self) -> int:
-        """1 if the interval is above 0, −1 if it is below, else 0."""
-        low = self.value if self.low is None else self.low
-        high = self.value if self.high is None else self.high
-        return int(low > 0) - int(high < 0)
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return with_sign(self.value)
-        return f"{with_sign(self.value)} ({with_sign(self.low)} … {with_sign(self.high)})"
 
 
 @dataclass(frozen=True)
@@ -71,11 +52,6 @@ class Improvement:
     def as_claimed(self) -> bool:
         """Whether the first words gain and the last lose, as is claimed of reversal."""
         return self.by_position[0].sign > 0 > self.by_position[-1].sign
-
-
-def with_sign(value: float) -> str:
-    """A number with its sign and one decimal."""
-    return f"{value:+.1f}".replace("-", "−")
 
 
 def read_improvement(report: Report, technique: What, before: str, after: str) -> Improvement:
@@ -206,8 +182,7 @@ def _embedding_verdict(starts: Sequence[EmbeddingScores], text: Text) -> str:
 
 def _interval(gain: Gain | None) -> tuple[float, float, float]:
     assert gain is not None
-    low, high = (gain.value if end is None else end for end in (gain.low, gain.high))
-    return gain.value, low, high
+    return gain.value, *gain.ends
 
 
 def _join(starts: Sequence[EmbeddingScores], text: Text) -> str:
@@ -229,7 +204,7 @@ LANGUAGES = ("en", "hi")
 
 @dataclass(frozen=True)
 class Seq2SeqImprovements(LessonResult):
-    """Effects of reversal and depth by a report, and of embeddings where they were measured.
+    """Effects of reversal and depth by a report, of depth alone and of embeddings if measured.
 
     `rereads` says that the decoders read the encoder's last state at every step.
     """
@@ -238,10 +213,13 @@ class Seq2SeqImprovements(LessonResult):
     changes: tuple[Improvement, ...]
     embeddings: tuple[EmbeddingScores, ...] = ()
     rereads: bool = False
+    depth: StackedDepth | None = None
 
     def blocks(self, text: Text) -> Iterator[Block]:
-        """Reversal and depth by position and by length, then the embeddings."""
+        """Reversal and depth by position and by length, depth at equal width, the embeddings."""
         yield from self._changed(text)
+        if self.depth:
+            yield from depth_blocks(self.depth, text)
         if self.embeddings:
             yield from embedding_blocks(self.embeddings, text)
 
@@ -251,7 +229,8 @@ class Seq2SeqImprovements(LessonResult):
         sizes = "–".join(sorted({min(millions, key=float), max(millions, key=float)}, key=float))
         steps = f"{max(change.steps for change in self.changes):,}"
         columns = (text("column_without"), text("column_with"), text("column_gain"))
-        yield text.paragraph("setup", sizes=sizes, steps=steps)
+        deeper = any(change.technique == "depth" for change in self.changes)
+        yield text.paragraph("setup", sizes=sizes, steps=steps, deeper=deeper)
         if self.rereads:
             yield text.paragraph("rereads_state")
         yield table(

@@ -77,13 +77,25 @@ _SMALL = {
 TOYS: Mapping[str, Toy] = {
     "copy": Toy(
         "numbers",
-        {**_SMALL, **_schedule(240), "data.task": "copy", "training.warmup_steps": 30},
+        {
+            **_SMALL,
+            **_schedule(240),
+            "about": "Toy task: copies letters.",
+            "data.task": "copy",
+            "training.warmup_steps": 30,
+        },
         "n a m a s t e",
         "n a m a s t e",
     ),
     "reverse": Toy(
         "numbers",
-        {**_SMALL, **_schedule(192), "data.task": "reverse", "training.warmup_steps": 30},
+        {
+            **_SMALL,
+            **_schedule(192),
+            "about": "Toy task: reverses letters.",
+            "data.task": "reverse",
+            "training.warmup_steps": 30,
+        },
         "n a m a s t e",
         "e t s a m a n",
     ),
@@ -92,6 +104,7 @@ TOYS: Mapping[str, Toy] = {
         {
             **_SMALL,
             **_schedule(300),
+            "about": "Toy task: writes dates in digits.",
             "data.task": "dates",
             "text.tokenizer": "characters",
             "training.warmup_steps": 30,
@@ -103,6 +116,7 @@ TOYS: Mapping[str, Toy] = {
         "primer",
         {
             **_schedule(408),
+            "about": "Toy task: English to Hindi, short sentences of the primer.",
             "data.pairs": 5000,
             "data.max_words": 8,
             "data.core_share": 0.1,

@@ -1,8 +1,9 @@
 """HTTP routes: list models and examples, translate a sentence, stream its tokens."""
 
-import queue
+import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +13,8 @@ from fastapi.responses import Response, StreamingResponse
 from dhyan.errors import UserError
 from dhyan.studio.examples import examples
 from dhyan.studio.registry import ModelRegistry
-from dhyan.studio.schemas import SeenRequest, TranslateRequest
+from dhyan.studio.request_job import Job, JobCancelledError, check, current_job
+from dhyan.studio.schemas import LoadRequest, SeenRequest, TranslateRequest
 from dhyan.studio.traces import trace_json
 from dhyan.web.body_format import server_sent_event
 
@@ -38,6 +40,14 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
         sentences = registry.get(request.model).training_sentences
         return None if sentences is None else [text in sentences for text in request.texts]
 
+    @app.post("/api/load")
+    def load(request: LoadRequest) -> None:
+        """Load a model ahead of its first sentence."""
+        model = registry.get(request.model)
+        if not model.saved:
+            with model.translator():
+                pass
+
     @app.get("/api/colors")
     def colors() -> dict[str, Any]:
         from dhyan.insight.colors import weight_colors
@@ -53,41 +63,46 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
         return StreamingResponse(_events(registry, request), media_type="text/event-stream")
 
 
-def _events(registry: ModelRegistry, request: TranslateRequest) -> Iterator[str]:
-    """Tokens as they come, then the trace, or an error."""
-    events: queue.Queue[tuple[str, str]] = queue.Queue()
-    disconnected = threading.Event()
+async def _events(registry: ModelRegistry, request: TranslateRequest) -> AsyncIterator[str]:
+    """The stages of loading and the tokens as they come, then the trace, or an error.
 
-    def put(name: str, **data: Any) -> None:
-        events.put((name, server_sent_event(name, data)))
+    When the client disconnects, the generator is closed, and the thread stops at its next step.
+    """
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+
+    def put(name: str, event: str) -> None:
+        with suppress(RuntimeError):  # the server has stopped
+            loop.call_soon_threadsafe(events.put_nowait, (name, event))
+
+    def send(name: str, **data: Any) -> None:
+        put(name, server_sent_event(name, data))
+
+    job = Job(report=lambda stage: send("loading", stage=stage))
 
     def on_tokens(tokens: Sequence[str]) -> None:
-        if disconnected.is_set():
-            raise _Disconnected
-        put("tokens", tokens=tokens)
+        check()
+        send("tokens", tokens=tokens)
 
     def work() -> None:
         try:
-            trace = trace_json(registry, request, on_tokens)
-            events.put(("done", f"event: done\ndata: {trace}\n\n"))
-        except _Disconnected:
+            with current_job(job):
+                trace = trace_json(registry, request, on_tokens)
+            put("done", f"event: done\ndata: {trace}\n\n")
+        except JobCancelledError:
             pass
         except UserError as error:
-            put("error", code="invalid_request", message=str(error))
+            send("error", code="invalid_request", message=str(error))
         except Exception:
-            put("error", code="internal_error", message="the model failed; see the terminal")
+            send("error", code="internal_error", message="the model failed; see the terminal")
             raise
 
     threading.Thread(target=work, daemon=True).start()
     try:
         while True:
-            name, event = events.get()
+            name, event = await events.get()
             yield event
-            if name != "tokens":
+            if name in ("done", "error"):
                 return
     finally:
-        disconnected.set()
-
-
-class _Disconnected(Exception):
-    """The client has disconnected; the translation is stopped."""
+        job.cancelled.set()

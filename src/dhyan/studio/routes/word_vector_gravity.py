@@ -39,6 +39,7 @@ class Projection:
     `axes` are those of the embeddings for every stage ("shared": the layers of a Transformer add
     to the embeddings), or separate for each stage (recurrent states are in a space of their own).
     `distances` are from each word's first to its last vector, if all are in one space.
+    `similarities` are, stage by stage, the cosines of all pairs of words in the full space.
     """
 
     words: list[str]
@@ -46,6 +47,7 @@ class Projection:
     width: int
     stages: list[Stage]
     distances: list[float]
+    similarities: list[list[list[float]]]
 
 
 def add(app: FastAPI, registry: ModelRegistry) -> None:
@@ -79,7 +81,8 @@ def project_words(translator: "Translator", text: str) -> Projection:
     distances = (vectors[-1] - vectors[0]).norm(dim=1).tolist() if shared else []
     axes: Literal["shared", "separate"] = "shared" if shared else "separate"
     texts = [word.text for word in words]
-    return Projection(texts, axes, vectors[0].shape[1], projected, distances)
+    similarities = [_cosines(stage).tolist() for stage in vectors]
+    return Projection(texts, axes, vectors[0].shape[1], projected, distances, similarities)
 
 
 def _vectors(translator: "Translator", ids: list[int]) -> tuple[list["Tensor"], bool]:
@@ -114,6 +117,13 @@ def _vectors(translator: "Translator", ids: list[int]) -> tuple[list["Tensor"], 
     scale = embedded.shape[-1] ** 0.5 if shared else 1.0
     stages = [embedded * scale, *(layer_outputs if shared else [states])]
     return [stage[0].double().cpu() for stage in stages], shared
+
+
+def _cosines(vectors: "Tensor") -> "Tensor":
+    """The cosine of every pair of vectors, less their mean, which all of them share."""
+    centred = vectors - vectors.mean(0)
+    unit = centred / centred.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    return unit @ unit.T
 
 
 def _axes(vectors: "Tensor") -> "Tensor":

@@ -1,5 +1,6 @@
 /** Requests to the server; a failed request is an ApiError whose message can be shown. */
 
+import { answers, askModel, hasModel } from "./embedded_model.js";
 import { standalone, embeddedResponse } from "./embedded_trace.js";
 
 export class ApiError extends Error {}
@@ -9,10 +10,10 @@ const postOptions = (body, signal) => ({ method: "POST", headers: { "content-typ
 
 /** POST a JSON body. @param {string} path @param {unknown} body */
 export const post = (path, body, signal) =>
-  (standalone ? embedded(path, body) : requestJson(path, postOptions(body, signal)));
+  (standalone ? embedded(path, body, signal) : requestJson(path, postOptions(body, signal)));
 
 /** GET a path. @param {string} path */
-export const get = (path, signal) => (standalone ? embedded(path) : requestJson(path, { signal }));
+export const get = (path, signal = undefined) => (standalone ? embedded(path) : requestJson(path, { signal }));
 
 /** Download a file; POST if there is a body. @returns {Promise<Blob>} */
 export async function fetchFile(path, body) {
@@ -27,7 +28,7 @@ export async function fetchFile(path, body) {
  * @param {(type: string, data: any) => void} onEvent
  */
 export async function stream(path, body, onEvent, signal) {
-  if (standalone) return onEvent("done", await embedded(path, body));
+  if (standalone) return onEvent("done", await embedded(path, body, signal, (tokens) => onEvent("tokens", { tokens })));
   const response = await request(path, body ? postOptions(body, signal) : { signal });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let buffer = "";
@@ -61,11 +62,16 @@ async function requestJson(path, options) {
   return response.json();
 }
 
-/** The response embedded in a standalone page. */
-async function embedded(path, body) {
+/** The response of a standalone page: embedded in it, or of the model inside it. */
+async function embedded(path, body, signal, onTokens) {
+  if (answers(path)) return askModel(path, body, onTokens, signal).catch(asApiError);
   const response = embeddedResponse(path, body);
-  if (response === undefined) throw new ApiError("trace_only");
+  if (response === undefined) throw new ApiError(hasModel ? "server_only" : "trace_only");
   return response;
+}
+
+function asApiError(error) {
+  throw error.name === "AbortError" ? error : new ApiError(error.message);
 }
 
 async function request(path, options) {

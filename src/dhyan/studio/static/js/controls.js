@@ -67,15 +67,15 @@ export function slider(label, key, { min, max, step = 1 }, format = String) {
   } });
 }
 
-/** Toggle button ("1" or "0" in the state). @param {string} label @param {string} key */
-export function toggle(label, key) {
-  const button = el("button", { type: "button", "aria-pressed": state[key] === "1", "data-key": key,
+/** Toggle button ("1" or "0" in the state); `isOn` where the view chooses the default. @param {string} label @param {string} key */
+export function toggle(label, key, { isOn = () => state[key] === "1" } = {}) {
+  const button = el("button", { type: "button", "aria-pressed": isOn(), "data-key": key,
     on: { click: () => {
-      const value = state[key] === "1" ? "0" : "1";
+      const value = isOn() ? "0" : "1";
       button.setAttribute("aria-pressed", String(value === "1"));
       set({ [key]: value }, { replace: true });
     } } }, label);
-  return Object.assign(button, { sync: () => button.setAttribute("aria-pressed", String(state[key] === "1")) });
+  return Object.assign(button, { sync: () => button.setAttribute("aria-pressed", String(isOn())) });
 }
 
 /** A row of controls. */

@@ -26,9 +26,12 @@ export const startExamples = () => examples.filter((example) => example.start);
 /** State change that translates an example. */
 export const choose = (text) => set({ text, target: 1, source: 1, prefix: "" });
 
-/** The row of example buttons; the header fills their marks. */
-export function exampleRow() {
-  return el("ul", { class: "examples", tabindex: 0, role: "list", "aria-label": message("examples") },
-    ...examples.map(({ text, phenomenon }) => el("li", {}, el("button", { type: "button", on: { click: () => choose(text) } },
+/** The list of examples; the header fills their marks. @param {() => void} onChoose */
+export function exampleList(onChoose) {
+  return el("ul", { class: "examples", role: "list", "aria-label": message("examples") },
+    ...examples.map(({ text, phenomenon }) => el("li", {}, el("button", { type: "button", on: { click: () => {
+      onChoose();
+      choose(text);
+    } } },
       phenomenon && el("span", { class: "tag" }, message(`example_${phenomenon}`)), el("span", { lang: "en" }, text), markElement(text)))));
 }

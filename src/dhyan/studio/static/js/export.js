@@ -27,14 +27,13 @@ addMessages({
   export_no_picture: ["This view has no image to export.", "पृष्ठ पर अभी कोई चित्र नहीं है।"],
   export_no_table: ["This view has no table to export.", "पृष्ठ पर अभी कोई सारणी नहीं है।"],
   export_no_trace: ["Translate a sentence first.", "पहले किसी वाक्य का अनुवाद कीजिए।"],
-  export_no_server: ["Needs `dhyan studio`; this page is a saved file.", "इसके लिए `dhyan studio` चाहिए; यह पृष्ठ एक फ़ाइल है।"],
   export_working: ["Exporting {0} …", "{0} बन रही है …"],
   export_saved: ["Saved {0}.", "{0} सहेज ली गई।"],
 });
 
 /**
  * @typedef {object} ExportData what a view offers for export
- * @property {SVGElement | null} [picture]
+ * @property {SVGElement | HTMLElement | null} [picture]
  * @property {{values: number[][], rows: string[], columns: string[]} | null} [table]
  * @property {{text: string, translation: string, attention: {role: string}[]} | null} [trace]
  */
@@ -51,12 +50,12 @@ const metadata = (view) => ({ title: `${message(`view_${state.view}`)} · ${sent
   text: view.trace?.translation ?? "", link: location.href });
 const figureFile = (suffix) => (view) => fetchFile(`/api/figure.${suffix}`, figure(view));
 
-/** Formats by group, with the reason where one is unavailable. */
+/** Formats by group, with the reason where one is unavailable; a page without a server does not offer its formats. */
 const GROUPS = [
   { name: "export_view", unavailable: (view) => !view.picture && "export_no_picture", formats: [
     ["svg", "export_view_svg", async (view) => asSvg(view.picture, metadata(view))],
     ["png", "export_view_png", (view) => asPng(view.picture, metadata(view))]] },
-  { name: "export_figure", unavailable: (view) => needsServer() || noTrace(view), formats: [
+  { name: "export_figure", server: true, unavailable: noTrace, formats: [
     ["svg", "export_figure_svg", figureFile("svg")], ["png", "export_figure_png", figureFile("png")],
     ["pdf", "export_figure_pdf", figureFile("pdf")]] },
   { name: "export_data", formats: [
@@ -64,11 +63,10 @@ const GROUPS = [
       (view) => !view.table && "export_no_table"],
     ["json", "export_json", async (view) =>
       new Blob([JSON.stringify(view.trace), "\n"], { type: "application/json" }), noTrace]] },
-  { name: "export_page", unavailable: (view) => needsServer() || noTrace(view), formats: [
+  { name: "export_page", server: true, unavailable: noTrace, formats: [
     ["html", "export_html", () => fetchFile("/api/export.html", requestBody())]] },
 ];
 
-const needsServer = () => standalone && "export_no_server";
 function noTrace(view) {
   return !view.trace && "export_no_trace";
 }
@@ -98,7 +96,8 @@ export function openExport() {
   const button = document.querySelector("#export");
   const view = exportSource() ?? {};
   const menu = el("div", { class: "export-menu", role: "menu", id: "export-menu",
-    "aria-label": message("export_menu") }, ...GROUPS.map((group) => groupElement(group, view, close)));
+    "aria-label": message("export_menu") },
+  ...GROUPS.filter((group) => !(standalone && group.server)).map((group) => groupElement(group, view, close)));
   const stop = new AbortController();
 
   function close(refocus = true) {

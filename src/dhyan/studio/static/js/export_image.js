@@ -3,6 +3,7 @@
 import { svg } from "./dom.js";
 import { fetchFile } from "./api.js";
 import { standalone } from "./embedded_trace.js";
+import { htmlToSvg } from "./html_to_svg.js";
 
 const PADDING = 16;
 const PIXEL_RATIO = 2; // PNG pixels per CSS pixel
@@ -19,7 +20,7 @@ const NON_INHERITED = { opacity: "1", display: "inline", "stop-color": "rgb(0, 0
 const PAGE_ATTRIBUTES = /^(class|tabindex|style|data-.*|aria-.*|role)$/;
 
 /**
- * Self-contained SVG. @param {SVGSVGElement} picture
+ * Self-contained SVG. @param {SVGSVGElement | HTMLElement} picture
  * @param {{title: string, text: string, link: string}} metadata
  */
 export async function asSvg(picture, metadata) {
@@ -52,7 +53,7 @@ async function serialize(picture, metadata) {
   const restoreScroll = await resetScroll(picture);
   const box = picture.getBoundingClientRect();
   const [width, height] = [box.width + 2 * PADDING, box.height + 2 * PADDING].map(Math.ceil);
-  const inner = inlineStyles(picture);
+  const inner = picture instanceof SVGElement ? inlineStyles(picture) : htmlToSvg(picture, inlineStyles);
   for (const [key, value] of Object.entries({ x: PADDING, y: PADDING, width: box.width,
     height: box.height, overflow: "visible" })) inner.setAttribute(key, value);
   if (!inner.hasAttribute("viewBox")) inner.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);

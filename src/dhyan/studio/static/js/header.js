@@ -1,12 +1,16 @@
 /** Page header: sentence, model, search, tools. */
 
 import { el, setChildren } from "./dom.js";
-import { state, set, subscribe, address } from "./state.js";
-import { lang, message } from "./messages.js";
+import { state, set, subscribe, address, MAX_TEXT } from "./state.js";
+import { hasMessage, lang, message } from "./messages.js";
 import { showStatus } from "./status.js";
 import { openExport } from "./export.js";
 import { openShortcuts } from "./keyboard.js";
-import { exampleRow } from "./example_sentences.js";
+import { hasModel } from "./embedded_model.js";
+import { exampleList } from "./example_sentences.js";
+import { openModelCard } from "./model_card.js";
+import { addNotices } from "./notices.js";
+import { popover } from "./popover.js";
 import { fillMarks, markElement } from "./training_marks.js";
 
 /** Hindi descriptions of the attention scores; recipes have the English ones. */
@@ -19,6 +23,8 @@ const HINDI_DESCRIPTIONS = {
   heads: "Transformer: कई हेडों से स्व-अवधान, मास्क वाला अवधान और क्रॉस-अवधान।",
 };
 
+const description = el("p", { id: "model-description", class: "muted" }); // beside the status line
+document.querySelector("body > footer").append(description);
 let cards = [];
 
 /** @param {{name: string, about: string}[]} models */
@@ -48,15 +54,16 @@ const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).s
 
 /** Select the first model where none is selected, and the sentence of a saved trace. */
 function applyDefaults() {
-  if (!state.model && cards.length) set({ model: cards[0].name }, { replace: true });
+  const unknown = state.model && cards.length && !card();
+  if (unknown) addNotices([message("unknown_model", state.model, cards[0].name)]);
+  if ((unknown || !state.model) && cards.length) set({ model: cards[0].name }, { replace: true });
   if (card()?.saved) set(modelPatch(state.model), { replace: true });
 }
 
 const allSaved = () => cards.length > 0 && cards.every((card) => card.saved);
 
 function draw() {
-  setChildren(document.querySelector("#header"), logo(), sentenceForm(), tools(), selectors(),
-    allSaved() ? sentences() : exampleRow());
+  setChildren(document.querySelector("#header"), logo(), sentenceForm(), selectors(), tools(), allSaved() && sentences());
   syncState();
 }
 
@@ -66,8 +73,8 @@ function logo() {
 }
 
 function sentenceForm() {
-  const box = el("textarea", { id: "sentence", rows: 1, maxlength: 500, lang: "en", spellcheck: "true",
-    readonly: allSaved(),
+  const box = el("textarea", { id: "sentence", rows: 1, lang: "en", spellcheck: "true",
+    readonly: allSaved(), "aria-describedby": "sentence-length",
     "aria-label": message("sentence"), placeholder: message("write"),
     on: { input: grow, keydown: (event) => {
       if (event.key === "Enter" && !event.shiftKey) {
@@ -78,12 +85,25 @@ function sentenceForm() {
   return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, markElement(""))), el("button", { class: "primary", type: "submit" }, message("translate")));
+  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, markElement("")),
+    el("span", { id: "sentence-length", class: "error", role: "alert" })),
+  el("button", { class: "primary", type: "submit" }, message("translate")),
+  el("a", { class: "skip-link", href: "#view", on: { click: focusPicture } }, message("skip_picture")));
+}
+
+/** Move the focus from the sentence to the tab stop of the picture, past everything between. */
+function focusPicture(event) {
+  event.preventDefault();
+  const view = document.querySelector("#view");
+  const tabStop = ["[role=gridcell]", "[role=grid] [data-word]", ".ribbon-word", ".pair-target button"]
+    .map((kind) => view.querySelector(`${kind}[tabindex="0"]`)).find(Boolean);
+  (tabStop ?? view).focus();
 }
 
 function send() {
   const words = document.querySelector("#sentence").value.normalize("NFC").trim();
   if (!cards.length) showStatus(message("no_model"));
+  if (words.length > MAX_TEXT) return document.querySelector("#sentence").focus(); // the box says why
   if (words === state.text) document.dispatchEvent(new CustomEvent("retranslate"));
   else set({ text: words, target: 1, source: 1, prefix: "" });
 }
@@ -92,6 +112,10 @@ function grow() {
   const box = document.querySelector("#sentence");
   box.style.height = "auto";
   box.style.height = `${box.scrollHeight + 2}px`;
+  const length = box.value.normalize("NFC").trim().length;
+  const tooLong = length > MAX_TEXT;
+  box.setAttribute("aria-invalid", String(tooLong));
+  document.querySelector("#sentence-length").textContent = tooLong ? message("too_long", length, MAX_TEXT, length - MAX_TEXT) : "";
 }
 
 function tools() {
@@ -103,7 +127,7 @@ function tools() {
   };
   const next = { auto: "light", light: "dark", dark: "auto" };
   return el("div", { class: "tools" },
-    button(message("link"), copy, { id: "copy-link" }),
+    button(message("link"), copy, { id: "copy-link", title: message("copy_link") }),
     button(`${message("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
     button("◐", () => set({ theme: next[state.theme] }, { replace: true }), { id: "theme" }),
     button(state.language === "hi" ? "English" : "हिंदी", () => set({ language: state.language === "hi" ? "en" : "hi" }),
@@ -112,15 +136,17 @@ function tools() {
 }
 
 function selectors() {
-  const select = (id, label, options, change) => el("label", {}, label,
-    el("select", { id, on: { change: (event) => change(event.target.value) } },
+  const select = (id, label, options, change) => el("label", {}, el("span", { class: "visually-hidden" }, label),
+    el("select", { id, title: label, on: { change: (event) => change(event.target.value) } },
       ...options.map(([value, label]) => el("option", { value }, label))));
   const beams = [["1", message("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), message("beam", k)])];
+  const examples = !allSaved() && popover("examples", message("examples"), [exampleList(() => examples.panel.hidePopover())]);
   return el("div", { class: "selectors" },
-    select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
+    el("div", { class: "model-choice" }, select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
+      el("span", { id: "model-scores" })),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
-    el("span", { class: "muted", id: "model-scores" }),
-    el("span", { class: "muted", id: "model-description" }));
+    ...(examples ? [examples.button, examples.panel] : []),
+    hasModel && el("button", { type: "button", id: "model-card", on: { click: () => openModelCard(state.model) } }, message("model_card")));
 }
 
 /** Buttons with the sentences of several saved traces. */
@@ -130,11 +156,14 @@ function sentences() {
     lang: card.source_language, on: { click: () => set({ ...modelPatch(card.name), target: 1, source: 1 }) } }, card.saved))));
 }
 
-/** Description of a model: from its recipe, or by its attention score in Hindi. */
-const describeModel = (card) => (lang() === "hi" && HINDI_DESCRIPTIONS[card?.score]) || (card?.about ?? "");
+/** Description of a model: of its task, from its recipe, or by its attention score in Hindi. */
+const describeModel = (card) => (hasMessage(`task_${card?.task}`) ? message(`task_${card.task}`) : lang() === "hi" && HINDI_DESCRIPTIONS[card?.score]) || (card?.about ?? "");
 
 /** Scores of a model on its held-out test set. */
 const describeScores = (card) => Object.entries(card?.test_scores ?? {}).map(([name, value]) => `${name} ${value.toFixed(1)}`).join(" · ");
+
+/** The scores as shown beside the name; a model without them says so. */
+const scoresText = (card) => (!card || card.saved ? "" : describeScores(card) ? message("unseen_scores", describeScores(card)) : message("unscored"));
 
 /** Show the state in the header's controls. */
 function syncState() {
@@ -143,10 +172,9 @@ function syncState() {
   grow();
   document.querySelector("#model").value = state.model;
   document.querySelector("#beam").value = String(state.beam);
-  document.querySelector("#model-description").textContent =
-    card()?.saved ? message("saved", state.model) : describeModel(card());
+  description.textContent = card()?.saved ? message("saved", state.model) : describeModel(card());
   const scores = document.querySelector("#model-scores");
-  scores.textContent = describeScores(card());
+  scores.textContent = scoresText(card());
   scores.title = card()?.test ? message("scores_title", card().test) : "";
   document.querySelector("#sentence-mark .mark").dataset.text = state.text;
   fillMarks(document.querySelector("#header"));

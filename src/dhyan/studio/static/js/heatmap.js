@@ -10,6 +10,7 @@ import { rowStatistics, labels, measure } from "./heatmap_layout.js";
 import { onCanvas } from "./heatmap_canvas.js";
 
 const MAX_SVG_SIZE = 60; // rows and columns drawn as SVG
+const MAX_ROWS = 40; // rows above which a map scrolls inside its box
 const BORDERS = 20; // pixels of a large map's border and scroll bar
 let patternCount = 0;
 
@@ -51,13 +52,15 @@ export function drawHeatmap(heat) {
   const labelLayer = labels(heat, layout);
   const crosshair = drawCrosshair(heat, layout);
   const grid = (large ? onCanvas : drawSvg)(heat, layout, { labelLayer, crosshair, color: colorScale(heat) });
-  const box = el("div", { class: large ? "heatmap heatmap-scroll" : "heatmap", role: "group", "aria-label": heat.label,
+  const scrolls = large || layout.width > (heat.maxWidth || 720) || heat.values.length > MAX_ROWS;
+  const box = el("div", { class: scrolls ? "heatmap heatmap-scroll" : "heatmap", role: "group", "aria-label": heat.label,
     style: { "scroll-padding": `${layout.top}px 8px 8px ${layout.left}px` } }, grid.node);
   let focused = [clamp(heat.selected?.[0] ?? 0, heat.values.length), clamp(heat.selected?.[1] ?? 0, heat.columns.length)];
 
   function move([row, column], { focus = true, announce = true } = {}) {
     focused = [clamp(row, heat.values.length), clamp(column, heat.columns.length)];
     grid.mark(...focused, focus);
+    reveal(box, layout, focused);
     labelLayer.highlight(...focused);
     if (announce) heat.onFocus?.(...focused);
   }
@@ -109,6 +112,15 @@ export function drawHeatmap(heat) {
   return Object.assign(box, { setFocus: move, setCrosshair: point, setPinned: crosshair.pin });
 }
 
+/** Scroll a cell of a map larger than its box into view, beside the sticky labels. */
+function reveal(box, layout, [row, column]) {
+  const [x, y] = [layout.left + column * layout.cell, layout.top + row * layout.rowHeight];
+  const across = Math.max(Math.min(box.scrollLeft, x - layout.left), x + layout.cell - box.clientWidth);
+  const down = Math.max(Math.min(box.scrollTop, y - layout.top), y + layout.rowHeight - box.clientHeight);
+  if (across !== box.scrollLeft) box.scrollLeft = across;
+  if (down !== box.scrollTop) box.scrollTop = down;
+}
+
 /** Row and column of an element; null where it has none. */
 function cellOf(target) {
   const element = target.closest?.("[data-row], [data-column]");
@@ -149,7 +161,7 @@ function drawCrosshair(heat, layout) {
   const band = (kind) => svg("rect", { class: kind, visibility: "hidden" });
   const [across, down, pinnedBand] = [band("crosshair"), band("crosshair"), band("crosshair pinned")];
   const placeBand = (band, index, x, y, width, height) => {
-    band.setAttribute("visibility", index === null ? "hidden" : "visible");
+    band.setAttribute("visibility", index === null ? "hidden" : "inherit"); // of a map that is hidden while translating too
     if (index === null) return;
     for (const [name, value] of Object.entries({ x, y, width, height })) band.setAttribute(name, value);
   };

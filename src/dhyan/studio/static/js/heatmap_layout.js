@@ -7,29 +7,35 @@ const STATISTIC_WIDTH = 58;
 const MAX_ROW_LABEL = 180; // largest width of a row label in pixels
 const MAX_COLUMN_LABEL = 190; // largest length of a slanted column label
 const SLANT = Math.SQRT1_2;
+const LABEL_OFFSET = 10; // pixels from the middle of a column to the start of its slanted label, and its height
 const MIN_CELL_WIDTH = 6; // pixels of a cell
 
 /** Sizes of cells and labels. @param {import("./heatmap.js").Heat} heat */
 export function measure(heat) {
   const rowLabels = heat.rows.map((row) => Math.max(labelWidth(prefixOf(row) + row.text), 0.8 * labelWidth(row.subtitle ?? "")));
   const left = Math.ceil(Math.min(Math.max(...rowLabels, 24), MAX_ROW_LABEL)) + 20;
-  const columnLabels = heat.columns.map((column) => Math.min(labelWidth(prefixOf(column) + column.text), MAX_COLUMN_LABEL));
+  const columnLabels = heat.columns.map((column) => (isUpright(column) ? 0 : Math.min(labelWidth(prefixOf(column) + column.text), MAX_COLUMN_LABEL)));
   const top = Math.ceil(Math.max(...columnLabels, 24) * SLANT) + 20;
   const statisticsWidth = (heat.statistics?.titles.length ?? 0) * STATISTIC_WIDTH;
   const count = heat.columns.length;
-  const available = (heat.maxWidth || 720) - left - GAP - Math.max(statisticsWidth, 34);
+  const available = (heat.maxWidth || 720) - left - GAP;
   const minCellWidth = heat.minCellWidth ?? MIN_CELL_WIDTH;
-  const cell = Math.max(minCellWidth, Math.min(56, Math.floor(available / count)));
+  const overhang = (length) => LABEL_OFFSET + length * SLANT; // of a slanted label, to the right of its column's middle
+  const fitting = columnLabels.map((length, index) => (available - overhang(length)) / (index + 0.5)); // widest cell with the label inside
+  const cell = Math.max(minCellWidth, Math.min(56, Math.floor(Math.min((available - statisticsWidth) / count, ...fitting))));
   const hasSubtitles = heat.rows.some((row) => row.subtitle);
   const isWide = count > 60 && heat.values.length <= 40; // wide maps keep a readable row height
   const rowHeight = Math.max(Math.min(36, cell), hasSubtitles ? 38 : isWide ? 18 : minCellWidth);
   const right = left + cell * count;
-  const labelEnd = Math.max(...columnLabels.map((length, index) => left + (index + 0.5) * cell + 10 + length * SLANT));
+  const labelEnd = Math.max(...columnLabels.map((length, index) => left + (index + 0.5) * cell + overhang(length)));
   return { left, top, cell, rowHeight, right, width: Math.ceil(Math.max(right + statisticsWidth, labelEnd) + GAP),
     height: top + rowHeight * heat.values.length + GAP };
 }
 
 const prefixOf = (label) => label.prefix ?? "";
+
+/** Whether a column label is one letter: slanted, an "I" is taken for a "\\" and a danda for a "/". */
+export const isUpright = (label) => [...new Intl.Segmenter("hi").segment(label.text)].length === 1;
 
 let context2d = null;
 /** Width of a label in pixels. @param {string} text */
@@ -54,8 +60,10 @@ function truncate(text, maxWidth) {
 export function labels(heat, layout) {
   const skips = [Math.ceil(17 / layout.rowHeight), Math.ceil(20 / layout.cell)];
   const columns = heat.columns.map((column, index) => {
-    const [x, y] = [layout.left + (index + 0.5) * layout.cell + 4, layout.top - 8];
-    return labelText(column, { x, y, transform: `rotate(-45 ${x} ${y})`, "data-column": index }, MAX_COLUMN_LABEL, index % skips[1]);
+    const upright = isUpright(column);
+    const [x, y] = [layout.left + (index + 0.5) * layout.cell + (upright ? 0 : 4), layout.top - 8];
+    const position = upright ? { x, y, "text-anchor": "middle" } : { x, y, transform: `rotate(-45 ${x} ${y})` };
+    return labelText(column, { ...position, "data-column": index }, MAX_COLUMN_LABEL, index % skips[1]);
   });
   const rows = heat.rows.map((row, index) => {
     const y = layout.top + (index + 0.5) * layout.rowHeight + (row.subtitle ? -2 : 5);

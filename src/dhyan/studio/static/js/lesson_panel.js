@@ -5,7 +5,7 @@ import { setPreference, getPreference } from "./preferences.js";
 import { lang, addMessages, message } from "./messages.js";
 
 addMessages({
-  lesson_hide: ["Hide the lesson", "पाठ छिपाएँ"],
+  lesson_hide: ["Hide the lesson", "पाठ छिपाइए"],
   lesson_show: ["Show the lesson", "पाठ दिखाइए"],
 });
 

@@ -1,7 +1,7 @@
 /** Page frame: header, navigation, status line; opens the view of the address. */
 
 import { el, setChildren } from "./dom.js";
-import { get, ApiError } from "./api.js";
+import { get, post, ApiError } from "./api.js";
 import { setPalette } from "./colors.js";
 import { state, set, readAddress, listenToHistory, restrictViews, subscribe, address, VIEWS } from "./state.js";
 import { message, hasMessage, lang } from "./messages.js";
@@ -11,6 +11,8 @@ import { lesson } from "./lesson_panel.js";
 import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
 import { setExamples } from "./example_sentences.js";
+import { noticeBox, addNotices } from "./notices.js";
+import { hasModel, isReady, loadModel } from "./embedded_model.js";
 import { standalone } from "./embedded_trace.js";
 
 const main = document.querySelector("#view");
@@ -21,25 +23,34 @@ let openCount = 0;
 async function start() {
   const corrected = readAddress();
   applyAppearance();
-  const [models, colors, examples] = await Promise.all([get("/api/models"), get("/api/colors"), standalone ? [] : get("/api/examples")])
+  const [models, colors, examples] = await Promise.all([get("/api/models"), get("/api/colors"), standalone && !hasModel ? [] : get("/api/examples")])
     .catch((error) => [null, showStatus(error)]);
   if (!models) return;
   setExamples(examples);
   setPalette(colors);
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
-  const viewAvailable = !saved || restrictViews(models.flatMap((model) => model.views));
+  document.documentElement.toggleAttribute("data-model", hasModel);
+  const views = models.flatMap((model) => model.views);
+  const viewAvailable = !models.length || models.some((model) => !model.views.length) || restrictViews(views);
+  document.addEventListener("model-ready", () => {
+    if (document.querySelector("#status").textContent === message("model_loading")) showStatus(message("ready"));
+  });
+  loadModel();
+  if (hasModel && !state.text && examples.length) set({ text: examples[0].text }, { replace: true });
   header(models);
   renderNavigation();
   bindShortcuts();
   setExportSource(() => currentView.exportData());
   listenToHistory(reportCorrections);
   subscribe(changed);
-  const reportMissing = () => showStatus(new ApiError("trace_only"));
+  const reportMissing = () => showStatus(new ApiError(hasModel ? "server_only" : "trace_only"));
   document.addEventListener("view-unavailable", reportMissing);
   await show();
+  if (hasModel && !isReady() && !state.text) showStatus(message("model_loading"));
   if (!viewAvailable) reportMissing();
   reportCorrections(corrected);
+  if (!state.text && state.model && !saved && !hasModel) post("/api/load", { model: state.model }).catch(() => {}); // ahead of the first sentence
 }
 
 /** Apply language, theme and title. */
@@ -51,7 +62,7 @@ function applyAppearance() {
 }
 
 function reportCorrections(corrected) {
-  for (const [key, value] of corrected) showStatus(message("corrected", key, value));
+  if (corrected.length) addNotices(corrected.map(([key, value]) => (key === "text" ? message("corrected_text", value.length) : message("corrected", key, value))));
 }
 
 async function changed(keysChanged) {
@@ -77,7 +88,7 @@ async function show({ reopen = false } = {}) {
   showStatus("");
   const view = module.open();
   currentView = { ...EMPTY, ...view, name: state.view };
-  setChildren(main, view.node);
+  setChildren(main, noticeBox, view.node);
   lesson(module.lesson);
   if (isStatusEmpty() && !state.text) showStatus(message(state.model ? "ready" : "no_model"));
 }

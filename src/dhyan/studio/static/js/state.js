@@ -2,13 +2,16 @@
 
 import { standalone, framed } from "./embedded_trace.js";
 
-export let VIEWS = ["translate", "step", "qkv", "heads", "mask", "gravity", "scale", "length",
+export let VIEWS = ["translate", "beam", "step", "qkv", "layers", "heads", "mask", "gravity", "scale", "length",
   "train", "compare"];
+
+/** Characters of a sentence; the server refuses more. */
+export const MAX_TEXT = 500;
 
 /** Every key of the URL: its default and its allowed values. */
 const KEYS = {
-  text: { default: "", maxLength: 500 },
-  text2: { default: "", maxLength: 500 },
+  text: { default: "", maxLength: MAX_TEXT },
+  text2: { default: "", maxLength: MAX_TEXT },
   model: { default: "", maxLength: 200 },
   model2: { default: "", maxLength: 200 },
   beam: { default: 1, min: 1, max: 8 },
@@ -18,8 +21,8 @@ const KEYS = {
   target: { default: 1, min: 1, max: 600 },
   source: { default: 1, min: 1, max: 600 },
   unit: { default: "word", values: ["word", "token"] },
-  scale: { default: "linear", values: ["linear", "sqrt"] },
-  specials: { default: "1", values: ["0", "1"] },
+  scale: { default: "auto", values: ["auto", "linear", "sqrt"] }, // auto: by the length of the sentence
+  specials: { default: "", values: ["", "0", "1"] }, // "": chosen by the view
   numbers: { default: "1", values: ["0", "1"] },
   transliterate: { default: "0", values: ["0", "1"] }, // Hindi in Latin letters too
   pinned: { default: 0, min: 0, max: 600 }, // pinned target step; 0: none
@@ -31,6 +34,9 @@ const KEYS = {
   masked: { default: "1", values: ["0", "1"] }, // the mask is on
   position: { default: 0, min: 0, max: 600 }, // position of the changed word; 0: chosen by the view
   word: { default: "", maxLength: 60 }, // the replacement word
+  beam_width: { default: 0, min: 0, max: 8 }, // hypotheses kept in the beam view; 0: chosen by the view
+  node: { default: -1, min: -1, max: 5000 }, // a hypothesis of the tree; -1: the best result
+  dropped: { default: "1", values: ["0", "1"] }, // dropped hypotheses are shown
   run: { default: "", maxLength: 200 },
   checkpoint: { default: -1, min: -1, max: 1e9 }, // a checkpoint by its step; -1: the newest
   per_bucket: { default: 40, min: 2, max: 200 },
@@ -50,6 +56,18 @@ const KEYS = {
 
 const listeners = new Set();
 export const state = { view: "translate" };
+
+const VIEWS_WITH_SPECIALS = ["heads", "train"]; // heads attend to them, and a toy's end is part of its task
+const LONG = 24; // words or tokens from which small weights are shown by the square root
+
+/** Whether the model of the page can be asked: not where only a saved trace is shown. */
+export const hasServer = () => !document.documentElement.hasAttribute("data-saved");
+
+/** Whether special tokens are shown. */
+export const showsSpecials = () => (state.specials ? state.specials === "1" : VIEWS_WITH_SPECIALS.includes(state.view));
+
+/** The colour scale of a map: chosen, or by its longer side. @param {number} length in words or tokens */
+export const colorScaleOf = (length) => (state.scale === "auto" ? (length >= LONG ? "sqrt" : "linear") : state.scale);
 
 /** Call a listener with the changed keys and the state after every change. */
 export function subscribe(listener) {

@@ -11,7 +11,7 @@ export function showStatus(content) {
   const isError = content instanceof Error;
   const text = !isError ? content : content instanceof ApiError && hasMessage(content.message) ? message(content.message) : content.message;
   line.textContent = text;
-  line.classList.toggle("error", isError && content.message !== "trace_only"); // not an error
+  line.classList.toggle("error", isError && !["trace_only", "server_only"].includes(content.message)); // those are no errors
 }
 
 /** Whether the status line is empty. */

@@ -18,12 +18,15 @@ export async function fetchTrace(options = {}, signal) {
   return cache.get(keyOf(body)) ?? cacheTrace(body, await post("/api/translate", body, signal));
 }
 
-/** Fetch a trace by streaming; `onTokens` gets the tokens generated so far. @param {(tokens: string[]) => void} onTokens */
-export async function streamTrace(onTokens, signal) {
+/** Fetch a trace by streaming; `onTokens` gets the tokens generated so far, `onLoading` the
+ * stages of a model that is loading: "queue", "pytorch", "weights".
+ * @param {(tokens: string[]) => void} onTokens @param {AbortSignal} signal @param {(stage: string) => void} [onLoading] */
+export async function streamTrace(onTokens, signal, onLoading = () => {}) {
   const body = requestBody();
   if (cache.has(keyOf(body))) return cache.get(keyOf(body));
   let trace = null;
   await stream("/api/translate/stream", body, (type, data) => {
+    if (type === "loading") onLoading(data.stage);
     if (type === "tokens") onTokens(data.tokens);
     if (type === "done") trace = data;
   }, signal);

@@ -1,19 +1,21 @@
 /** Compare view: two models or two sentences with linked cursors, and the difference of their attention. */
 
 import { el, setChildren } from "../dom.js";
-import { controls, list, segments, toggle } from "../controls.js";
+import { controls, list } from "../controls.js";
 import { drawHeatmap } from "../heatmap.js";
 import { formatNumber } from "../numbers.js";
-import { state, set } from "../state.js";
+import { state, set, colorScaleOf } from "../state.js";
+import { viewSettings } from "../view_settings.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { card, models } from "../header.js";
 import { invalidateTrace, fetchTrace } from "../traces.js";
 import "./translate/messages.js";
-import { attentionView, strongest } from "./translate/attention_view.js";
+import { attentionView, ONE_VECTOR, strongest } from "./translate/attention_view.js";
 import "./compare/messages.js";
 import { matchTokens } from "./compare/match_tokens.js";
 import { sourceTable, difference } from "./compare/difference.js";
+import { fillMarks, markElement } from "../training_marks.js";
 
 export const lesson = {
   title: ["Compare two models", "दो मॉडलों की तुलना"],
@@ -25,6 +27,8 @@ export const lesson = {
     "इसका कोई सामान्य नियम नहीं: पंक्तियों के दाईं ओर की एंट्रॉपी की तुलना कीजिए और कई वाक्य आज़माइए। कम एंट्रॉपी का अर्थ है अधिक केंद्रित अवधान।"],
 };
 
+const MIN_CELL = 18; // pixels of a cell with a number in it
+const MAP_MARGINS = 220; // pixels of labels, entropies and card around the cells
 const NO_MAP = { setCrosshair() {}, setFocus() {} }; // of a model without attention
 const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
@@ -34,7 +38,7 @@ function secondModel() {
   if (card(state.model2)) return state.model2;
   if (state.text2) return state.model;
   const others = models().filter((model) => model.name !== state.model);
-  return (others.find((model) => model.score !== "none") ?? others[0])?.name ?? state.model;
+  return (others.find((model) => !ONE_VECTOR.includes(model.score)) ?? others[0])?.name ?? state.model;
 }
 
 export function open() {
@@ -104,15 +108,17 @@ export function open() {
     const names = [state.model, secondModel()];
     views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, transliterate: "0" }));
     match = matchTokens(...views);
+    const widest = Math.max(...views.map((view) => view.columns.length)) * MIN_CELL + MAP_MARGINS;
+    pair.classList.toggle("stacked", widest > node.clientWidth / 2); // one above the other rather than cut
     renderControls();
     maps = views.map((view, index) => {
       setChildren(sides[index].translation, traces[index].translation || message("translate_empty"));
       sides[index].translation.lang = traces[index].translation ? card(names[index])?.target_language ?? "hi" : state.language;
-      if (!view.tables.length) {
-        setChildren(sides[index].picture, el("p", {}, message("no_attention")));
+      if (!view.attends) {
+        setChildren(sides[index].picture, el("p", {}, message(view.tables.length ? "bottleneck" : "no_attention")));
         return NO_MAP;
       }
-      const map = drawHeatmap({ values: view.values, rows: view.rows, columns: view.columns, scale: state.scale, numbers: state.numbers === "1",
+      const map = drawHeatmap({ values: view.values, rows: view.rows, columns: view.columns, scale: colorScaleOf(longest()), numbers: state.numbers === "1",
         label: message("compare_map", index ? "B" : "A"), maxWidth: sides[index].picture.clientWidth, minCellWidth: minCellWidth(view),
         describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
         statistics: { titles: [message("translate_bits")], rows: view.bits.map((bits) => [bits === null ? "–" : formatNumber(bits, 2)]) },
@@ -120,7 +126,7 @@ export function open() {
       setChildren(sides[index].picture, map);
       return map;
     });
-    if (!views.every((view) => view.tables.length)) {
+    if (!views.every((view) => view.attends)) {
       match.values = null;
       setChildren(details);
       return announce(...cursor(0), true);
@@ -133,7 +139,10 @@ export function open() {
     return announce(...cursor(0), true);
   }
 
-  const minCellWidth = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : 18);
+  const minCellWidth = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : MIN_CELL);
+
+  /** The longer side of both maps, which have one colour scale. */
+  const longest = () => Math.max(...views.flatMap((view) => [view.rows.length, view.columns.length]));
 
   const signedMinCellWidth = (view) => (minCellWidth(view) === 24 && state.numbers === "1" ? 30 : minCellWidth(view)); // room for the minus sign
 
@@ -172,7 +181,7 @@ export function open() {
 
   /** Announce both weights of a cell and their difference. */
   function announce(row, column, announced, partner = positions(0, row, column)[1]) {
-    const cellText = (index, [targetRow, sourceColumn]) => (!views[index].tables.length ? `${index ? "B" : "A"}: ${message("no_attention")}`
+    const cellText = (index, [targetRow, sourceColumn]) => (!views[index].attends ? `${index ? "B" : "A"}: ${message(views[index].tables.length ? "bottleneck" : "no_attention")}`
       : targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
       : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
     const delta = match.values && row !== null && column !== null ? ` · Δ ${formatNumber(match.values[row][column])}` : "";
@@ -187,14 +196,13 @@ export function open() {
     const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
     if (count > 1 && !state.layer) state.layer = layers;
     if (count > 1 && !state.head) state.head = "avg";
+    const settings = viewSettings({});
     chooser = [
-      segments(message("unit"), "unit", [["word", message("words")], ["token", message("tokens")]]),
-      segments(message("scale"), "scale", [["linear", message("linear")], ["sqrt", message("square_root")]]),
       count > 1 && list(message("layer"), "layer", numbered(layers)),
       count > 1 && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(count)]),
-      toggle(message("specials"), "specials"), toggle(message("translate_numbers"), "numbers"),
+      settings,
     ].filter(Boolean);
-    return setChildren(controlBar, controls(...chooser));
+    return setChildren(controlBar, controls(...chooser.filter((control) => control !== settings), settings.button, settings.panel));
   }
 
   const reload = () => {
@@ -232,11 +240,14 @@ export function open() {
 /** Start page without a sentence. */
 function start() {
   const examples = [
-    ["compare_try_models", "The man saw the astronomer with a telescope.", ""],
-    ["compare_try_order", "The man saw the dog.", "The dog saw the man."],
+    ["compare_try_models", "The children are playing in the garden.", ""],
+    ["compare_try_order", "The teacher called the doctor.", "The doctor called the teacher."],
   ];
-  return el("div", { class: "start-card card" }, el("h2", {}, message("compare_first")), el("p", {}, message("compare_first_text")),
+  const marked = (text) => [el("span", { lang: "en" }, text), " ", markElement(text)];
+  const card = el("div", { class: "start-card card" }, el("h2", {}, message("compare_first")), el("p", {}, message("compare_first_text")),
     el("ul", { class: "start-examples" }, ...examples.map(([caption, q, q2]) => el("li", {}, el("button", { type: "button",
       on: { click: () => set({ text: q, text2: q2, model2: "", target: 1, source: 1 }) } },
-    el("span", { lang: "en" }, q2 ? `${q} / ${q2}` : q), el("span", { class: "muted" }, message(caption)))))));
+    el("span", {}, ...marked(q), ...(q2 ? [" / ", ...marked(q2)] : [])), el("span", { class: "muted" }, message(caption)))))));
+  fillMarks(card);
+  return card;
 }

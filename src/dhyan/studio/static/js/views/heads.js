@@ -3,16 +3,17 @@
 import "./heads/messages.js";
 import { post } from "../api.js";
 import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
-import { controls, list, segments, toggle } from "../controls.js";
+import { controls, list, segments } from "../controls.js";
 import { el, setChildren } from "../dom.js";
 import { card, models } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
 import { formatNumber, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
-import { state, set, address } from "../state.js";
+import { state, set, address, colorScaleOf, showsSpecials } from "../state.js";
 import { showStatus } from "../status.js";
 import { ROLES, blocksOf, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
+import { viewSettings } from "../view_settings.js";
 import { STATISTICS, headStatistics, formatStatistic } from "./heads/statistics.js";
 import { difference, likelihood } from "./heads/ablation.js";
 import { definitions, tileGallery } from "./heads/tiles.js";
@@ -30,7 +31,7 @@ export const lesson = {
 export function open() {
   const note = el("div", { class: "heads-note" });
   const roleControl = segments(message("heads_role"), "role", ROLES.map((role) => [role, message(`heads_${role}`)]));
-  const special = toggle(message("specials"), "specials");
+  const settings = viewSettings({ numbers: false });
   const order = list(message("heads_order"), "order", [["", message("heads_by_layer")], ...STATISTICS.map((key) =>
     [key, key === "importance" ? message("heads_importance_first") : message("heads_largest", message(`heads_${key}`))])]);
   const legendLine = el("p", { class: "heads-legend muted" });
@@ -44,7 +45,7 @@ export function open() {
   const node = el("section", { class: "heads", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_heads"))),
     el("p", { class: "muted" }, message("heads_intro")),
-    controls(roleControl, order, special), note, legendLine, content);
+    controls(roleControl, order, settings.button, settings.panel), note, legendLine, content);
   let trace = null;
   let importance = {};
   let tiles = [];
@@ -52,6 +53,9 @@ export function open() {
   let updateAblation = () => {};
   let stop = new AbortController();
   let ablationRequest = new AbortController();
+
+  /** The colour scale of all tiles, by the longer side of the sentence pair. */
+  const tileScale = () => colorScaleOf(Math.max(trace.source.words.length, trace.target.words.length));
 
   /** The selected role, if the model has it, else cross-attention. */
   function shownRole() {
@@ -92,8 +96,8 @@ export function open() {
     const many = blocks.some((block) => block.shape[0] > 1);
     syncControls(role);
     setChildren(note, ...(many ? [] : noHeadsNotice()));
-    setChildren(legendLine, legend(message(state.scale === "sqrt" ? "square_root" : "linear"), state.scale),
-      state.specials === "0" && ` · ${message("heads_partial")}`);
+    setChildren(legendLine, legend(message(tileScale() === "sqrt" ? "square_root" : "linear"), tileScale()),
+      !showsSpecials() && ` · ${message("heads_partial")}`);
     setChildren(definitionBox, definitions(many));
     render(role, blocks);
     showStatus(message("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
@@ -139,12 +143,12 @@ export function open() {
       button.setAttribute("aria-checked", String(selected));
       button.setAttribute("tabindex", selected ? "0" : "-1");
     }
-    special.setAttribute("aria-pressed", String(state.specials === "1"));
+    settings.sync();
     order.querySelector("select").value = state.order;
   }
 
   function render(role, blocks) {
-    const options = { unit: state.unit, specials: state.specials === "1" };
+    const options = { unit: state.unit, specials: showsSpecials() };
     const candidates = blocks.flatMap((block, index) => {
       const tables = heads(block);
       const names = tables.map((_, head) => String(head + 1));
@@ -163,7 +167,7 @@ export function open() {
       });
     });
     tiles = candidates.filter((tile) => tile.values[0]?.length);
-    gallery.show(tiles, { order: state.order, scale: state.scale });
+    gallery.show(tiles, { order: state.order, scale: tileScale() });
     selectTile();
   }
 
@@ -191,12 +195,12 @@ export function open() {
       picture, live, ablationBox);
     const cellText = (row, column) => message("attends", selectedView.rows[row].text, selectedView.columns[column].text,
       tile.hidden?.[row][column] ? "−∞" : formatNumber(selectedView.values[row][column]));
-    const showEntropy = tile.head !== "max" && state.specials === "1";
+    const showEntropy = tile.head !== "max" && showsSpecials();
     const announce = (row, column) => setChildren(live, [cellText(row, column),
       tile.head === "max" ? message("heads_no_sum") : message("sum", formatNumber(sum(selectedView.values[row]))),
       ...(showEntropy ? [message("entropy", formatNumber(entropy(selectedView.values[row]), 2))] : [])].join(" · "));
     const selection = [Math.min(state.target, selectedView.rows.length) - 1, Math.min(state.source, selectedView.columns.length) - 1];
-    setChildren(picture, drawHeatmap({ values: selectedView.values, hidden: tile.hidden, scale: state.scale, selected: selection,
+    setChildren(picture, drawHeatmap({ values: selectedView.values, hidden: tile.hidden, scale: tileScale(), selected: selection,
       rows: selectedView.rows.map((row) => ({ text: row.text, lang: rowLanguage })),
       columns: selectedView.columns.map((column) => ({ text: column.text, lang: columnLanguage })),
       label: message("heads_map", title), numbers: state.numbers === "1", maxWidth: enlarged.clientWidth,

@@ -4,17 +4,19 @@ import { post } from "../api.js";
 import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls, list, segments } from "../controls.js";
 import { el, setChildren, text } from "../dom.js";
+import { hasModel } from "../embedded_model.js";
 import { card, models } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
 import { formatNumber, sum, vector, formatTiny } from "../numbers.js";
-import { state, set, address } from "../state.js";
+import { state, set, address, colorScaleOf } from "../state.js";
 import { showStatus } from "../status.js";
 import { heads, selectHead } from "../trace.js";
 import { message } from "../messages.js";
 import { leakForm, leakTable, verdict } from "./mask/leak_test.js";
 import "./mask/messages.js";
 
-const MIN_READABLE_CELL = 22; // smallest cell width for −∞, in pixels
+const MIN_READABLE_CELL = 16; // smallest cell width for −∞, in pixels
+const MAX_BESIDE = 14; // words of the largest map beside the leak test
 
 export const lesson = {
   title: ["The causal mask", "कारणात्मक मास्क (causal mask)"],
@@ -66,7 +68,7 @@ export function open() {
     }
   }
 
-  const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
+  const renderPadding = async () => (hasModel ? setChildren(paddingBox, el("p", { class: "muted" }, message("mask_padding_none"))) : setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source)));
 
   /** The changed position: from the state, or the middle. */
   function changedPosition() {
@@ -142,12 +144,13 @@ export function open() {
     const cellText = (row, column) => (hidden?.[row][column] ? message("mask_cell_hidden", leakResponse.decoder_input[row], leakResponse.decoder_input[column])
       : message("attends", leakResponse.decoder_input[row], leakResponse.decoder_input[column], formatNumber(values[row][column])));
     const box = el("div", { class: "picture" });
+    parts.classList.toggle("stacked", words.length > MAX_BESIDE);
     setChildren(map, el("h2", {}, message("mask_map")),
       el("p", { class: leakResponse.masked ? "muted" : "mask-warning" }, leakResponse.masked
         ? message("mask_hatched", later.flat().filter(Boolean).length, later.flat().length)
         : message("mask_removed", `${Math.round((100 * ahead) / sum(values.map(sum)))} %`)), box, live);
     setChildren(box, drawHeatmap({ values, hidden, rows: words, columns: words, label: message("mask_map_label"), describe: cellText,
-      scale: state.scale, numbers: state.numbers === "1", minCellWidth: MIN_READABLE_CELL, maxWidth: map.clientWidth || undefined,
+      scale: colorScaleOf(words.length), numbers: state.numbers === "1", minCellWidth: MIN_READABLE_CELL, maxWidth: map.clientWidth || undefined,
       onFocus: (row, column) => setChildren(live, cellText(row, column)),
       onHover: (row, column) => row !== null && column !== null && setChildren(live, cellText(row, column)),
       onOpen: (row, column) => set({ view: "qkv", role: "decoder_self", target: row + 1, source: column + 1 }) }));
@@ -158,6 +161,12 @@ export function open() {
     invalidateTrace();
     load();
   };
+  let width = 0;
+  const watcher = new ResizeObserver(() => {
+    if (leakResponse && Math.abs(map.clientWidth - width) > 24) renderMap();
+    width = map.clientWidth;
+  });
+  watcher.observe(node);
   load();
   document.addEventListener("retranslate", reload);
   return {
@@ -173,6 +182,7 @@ export function open() {
     close() {
       stop.abort();
       leakRequest.abort();
+      watcher.disconnect();
       document.removeEventListener("retranslate", reload);
     },
   };
@@ -200,7 +210,7 @@ function paddingSection(result, lang) {
     el("h2", {}, message("mask_padding")),
     el("p", {}, message("mask_padding_text")),
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": message("mask_padding") },
-      el("div", { class: "mask-batch", role: "img", style: { "--count": result.tokens.length },
+      el("div", { class: `mask-batch${result.tokens.length > MAX_BESIDE ? " long" : ""}`, role: "img", style: { "--count": result.tokens.length },
         "aria-label": message("mask_padding_label", result.padded_tokens.length, empty) }, line(result.tokens), line(result.padded_tokens))),
     el("p", {}, result.padding_weight === null ? message("no_attention")
       : message("mask_padding_weight", result.padding_weight === 0 ? "0.0" : formatNumber(result.padding_weight, 4)), " ", paddingChange(result.max_change)));

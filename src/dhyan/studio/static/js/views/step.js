@@ -12,7 +12,7 @@ import { state, set, address } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
 import { message } from "../messages.js";
-import { computationGrid, WIDE_COLUMN, NARROW_COLUMN } from "./step/computation.js";
+import { computationGrid, WIDE_COLUMN, TINY_COLUMN } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
 export const lesson = {
@@ -138,7 +138,7 @@ export function open() {
     const available = picture.clientWidth - headWidth - 4;
     const each = Math.floor(available / words().length);
     if (each >= WIDE_COLUMN) return words().map(() => Math.min(each, 150));
-    const narrow = Math.min(Math.max(Math.floor((available - WIDE_COLUMN - 8) / (words().length - 1)), NARROW_COLUMN), WIDE_COLUMN - 1);
+    const narrow = Math.min(Math.max(Math.floor((available - WIDE_COLUMN - 8) / (words().length - 1)), TINY_COLUMN), WIDE_COLUMN - 1);
     return words().map((_, j) => (j === step ? WIDE_COLUMN + 8 : narrow));
   }
 
@@ -167,6 +167,9 @@ export function open() {
           picture.querySelector(`.row-${row} .strip-toggle`).focus();
         } }));
     setChildren(picture, el("p", { class: "muted" }, message("step_hint")), box);
+    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    box.classList.toggle("scrolls", scrolls);
+    if (scrolls) box.before(el("p", { class: "step-scrolls" }, message("step_scrolls", words().length)));
     box.scrollLeft = left;
     scrollToWord(box);
     if (focusedName) picture.querySelector(`button[data-name="${focusedName}"][data-word="${word}"]`)?.focus();
@@ -232,6 +235,12 @@ export function open() {
     if (button) button.textContent = playing ? "❚❚" : "▶";
   }
 
+  let width = 0;
+  const watcher = new ResizeObserver(() => {
+    if (computed && Math.abs(picture.clientWidth - width) > 24) render();
+    width = picture.clientWidth;
+  });
+  watcher.observe(node);
   load();
   document.addEventListener("retranslate", load);
   document.addEventListener("toggle-play", toggle);
@@ -242,11 +251,12 @@ export function open() {
       else if (!computed) return;
       else if (changed.has("target") || changed.has("source")) render();
     },
-    exportData: () => ({ picture: null, trace: response?.trace ?? null, table: computed && {
+    exportData: () => ({ picture: picture.querySelector(".flow"), trace: response?.trace ?? null, table: computed && {
       values: ["e", "exp", "alpha"].map((row) => computed.page[row]), rows: ["e", "exp", "α"], columns: words() } }),
     close() {
       pause();
       stop.abort();
+      watcher.disconnect();
       document.removeEventListener("retranslate", load);
       document.removeEventListener("toggle-play", toggle);
     },

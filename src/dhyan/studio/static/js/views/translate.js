@@ -1,34 +1,36 @@
 /** Translate view: streamed translation and its attention map. */
 
 import { el, setChildren } from "../dom.js";
-import { controls, list, segments, toggle } from "../controls.js";
+import { controls, list, segments } from "../controls.js";
 import { drawHeatmap } from "../heatmap.js";
 import { drawRibbons } from "../ribbons.js";
 import { formatNumber } from "../numbers.js";
-import { state, set } from "../state.js";
+import { state, set, colorScaleOf, hasServer, showsSpecials } from "../state.js";
+import { viewSettings } from "../view_settings.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { card } from "../header.js";
 import { choose as chooseExample, startExamples } from "../example_sentences.js";
 import { fillMarks, markElement } from "../training_marks.js";
 import { streamTrace, invalidateTrace } from "../traces.js";
-import { headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./translate/attention_view.js";
+import { headOf, convertPosition, ranked, attentionView, ONE_VECTOR, strongest, tokensOf } from "./translate/attention_view.js";
 import { sentencePair } from "./translate/sentence_pair.js";
 import { allSteps, columnPanel, rowPanel } from "./translate/side_panel.js";
 import { legend } from "./translate/legend.js";
+import { loadingProgress } from "./translate/loading.js";
 import { bottleneckDiagram } from "./translate/bottleneck.js";
+import { quality } from "./translate/quality.js";
 import "./translate/messages.js";
 
 export const lesson = {
   title: ["Attention map", "अवधान मानचित्र"],
-  text: ["Each row of the map is a word of the translation, in output order. The stronger a cell's colour, the larger the attention weight of that source word; a row sums to one.\nHindi puts the verb last, so the large weights leave the diagonal. The thin line under each Hindi word is its probability. Choose another of the five most probable tokens as a forced prefix, and the model continues from it.",
-    "अवधान (attention) साधारण हिंदी में ध्यान है; इस परियोजना का नाम भी यही है। मानचित्र की हर पंक्ति अनुवाद का एक शब्द है, आउटपुट के क्रम में। ख़ाने का रंग जितना गाढ़ा, उस स्रोत शब्द का अवधान भार उतना बड़ा; पंक्ति का योग एक है।\nहिंदी में क्रिया अंत में आती है, इसलिए बड़े भार विकर्ण से हट जाते हैं। हर हिंदी शब्द के नीचे की पतली रेखा उसकी प्रायिकता है; पाँच सबसे संभावित टोकनों में से कोई दूसरा चुनिए, और मॉडल वहीं से आगे बढ़ेगा।"],
+  text: ["Each row of the map is a word of the translation, in output order. The stronger a cell's colour, the larger the attention weight of that source word; a row sums to one.\nHindi puts the verb last, so the large weights leave the diagonal. The thin line under each word of the translation is its probability; the most probable tokens of each step are beside the map.",
+    "अवधान (attention) साधारण हिंदी में ध्यान है; इस परियोजना का नाम भी यही है। मानचित्र की हर पंक्ति अनुवाद का एक शब्द है, आउटपुट के क्रम में। ख़ाने का रंग जितना प्रबल, उस स्रोत शब्द का अवधान भार उतना बड़ा; पंक्ति का योग एक है।\nहिंदी में क्रिया अंत में आती है, इसलिए बड़े भार विकर्ण से हट जाते हैं। अनुवाद के हर शब्द के नीचे की पतली रेखा उसकी प्रायिकता है; हर चरण के सबसे संभावित टोकन मानचित्र के पास हैं।"],
   question: ["Which source word does the last Hindi word before the full stop attend to?", "पूर्ण विराम से पहले के अंतिम हिंदी शब्द का ध्यान किस स्रोत शब्द पर है?"],
   answer: ["Usually the English verb or its auxiliary: the verb is last in Hindi and near the start in English. Select that row to check.",
     "प्रायः अंग्रेज़ी क्रिया या उसकी सहायक क्रिया को: क्रिया अंग्रेज़ी में आरंभ के पास और हिंदी में अंत में आती है। जाँचने के लिए वह पंक्ति चुनिए।"],
 };
 
-const ONE_VECTOR = ["none", "bottleneck"]; // scores of models with one vector for the whole sentence
 const PLAY_INTERVAL = 1100; // milliseconds per step while playing
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
@@ -37,18 +39,19 @@ export function open() {
   const [controlBar, notice, picture, side, legendBox, stepsBox] = ["controls", "notice", "picture", "side", "legend", "steps"].map((name) =>
     el("div", { class: `translate-${name}` }));
   const tabs = segments(message("translate_display"), "display", [["map", message("map")], ["ribbons", message("ribbons")], ["table", message("table")]]);
+  const tools = el("div", { class: "translate-tools" }, tabs);
   const live = el("p", { class: "live", "aria-live": "polite" });
   const openButton = el("button", { type: "button", class: "primary open-arithmetic", on: { click: () => openCell(...selection()) } });
   const mapLayout = el("div", { class: "map-layout" }, el("div", { class: "map-column" }, live, picture, openButton, legendBox), side);
   const node = el("section", { class: "translate", "aria-labelledby": "view-title" },
-    el("header", { class: "translate-head" }, el("h1", { id: "view-title" }, message("translate_title")), tabs), controlBar, notice, pair.node, mapLayout, stepsBox);
+    el("header", { class: "translate-head" }, el("h1", { id: "view-title" }, message("translate_title")), tools), controlBar, notice, pair.node, mapLayout, stepsBox);
   let [trace, view, display, playing] = [null, null, null, 0];
   let selectedBy = ""; // last selection: "row", "column", or "" before the first
   let stop = new AbortController();
   let choosers = [];
 
   const modelCard = () => card() ?? {};
-  const attends = () => view.tables.length > 0;
+  const attends = () => view.attends;
   const selection = () => (selectedBy || state.pinned
     ? [Math.min(state.target, view.rows.length) - 1, Math.min(state.source, view.columns.length) - 1]
     : [0, strongest(view.values[0])[0]]);
@@ -67,8 +70,12 @@ export function open() {
     pair.begin(state.text, modelCard().source_language);
     showStatus(message("working"));
     const began = performance.now();
+    const loading = loadingProgress(notice);
     try {
-      trace = await streamTrace((tokens) => pair.showTokens(tokens, modelCard().target_language), stop.signal);
+      trace = await streamTrace((tokens) => {
+        loading.stop();
+        pair.showTokens(tokens, modelCard().target_language);
+      }, stop.signal, (stage) => loading.show(stage, state.model));
       node.classList.toggle("loading", false);
       render();
       showStatus(message("done", trace.model, trace.target.tokens.length, Math.round(performance.now() - began)));
@@ -76,6 +83,8 @@ export function open() {
       if (error.name === "AbortError") return;
       setChildren(notice);
       showStatus(error);
+    } finally {
+      loading.stop();
     }
   }
 
@@ -98,46 +107,45 @@ export function open() {
       set({ target: convertPosition(state.target, previous.rows, view.rows), source: convertPosition(state.source, previous.columns, view.columns), pinned: 0 }, { replace: true });
     }
     Object.assign(view, { trace, unit: state.unit });
-    setChildren(notice, forcedNotice());
+    setChildren(notice, quality(trace, modelCard(), state.text), forcedNotice());
     renderControls();
     pair.show(view, trace, forcedRows());
     display = attends() ? { map, ribbons, table }[state.display]() : el("div");
     node.dataset.display = state.display;
     tabs.hidden = !attends();
     setChildren(picture, ONE_VECTOR.includes(modelCard().score) && bottleneckDiagram(view, picture.clientWidth - 42), display);
-    setChildren(legendBox, attends() && legend(view, state));
+    setChildren(legendBox, attends() && legend(view, { ...state, scale: colorScale(), specials: showsSpecials() ? "1" : "0" }));
     setChildren(stepsBox, allSteps(trace, view));
-    openButton.hidden = state.display !== "map" || ONE_VECTOR.includes(modelCard().score);
+    openButton.hidden = state.display !== "map" || !attends();
     showSelection();
   }
 
   /** Controls; rebuilt only when the numbers of layers and heads change. */
   function renderControls() {
-    const shape = `${view.layers} ${view.tables.length} ${modelCard().target_language} ${state.display}`;
+    const shape = `${view.layers} ${view.tables.length} ${modelCard().target_language} ${attends()}`;
     if (controlBar.dataset.shape === shape) return choosers.forEach((control) => control.sync());
     controlBar.dataset.shape = shape;
     const many = view.tables.length > 1;
     const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
     if (many && !state.layer) state.layer = view.layers;
     if (many && !state.head) state.head = "avg";
+    const settings = viewSettings({ scale: attends(), numbers: attends(), latin: modelCard().target_language === "hi" });
     choosers = [
       tabs,
-      segments(message("unit"), "unit", [["word", message("words")], ["token", message("tokens")]]),
-      attends() && state.display !== "ribbons" && segments(message("scale"), "scale", [["linear", message("linear")], ["sqrt", message("square_root")]]),
       many && list(message("layer"), "layer", numbered(view.layers)),
       many && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(view.tables.length)]),
-      toggle(message("specials"), "specials"), attends() && state.display === "map" && toggle(message("translate_numbers"), "numbers"),
-      modelCard().target_language === "hi" && toggle(message("translate_latin"), "transliterate"),
+      settings,
     ].filter(Boolean);
     tabs.sync(); // in the header, not rebuilt
-    return setChildren(controlBar, controls(...choosers.filter((control) => control !== tabs), playButton()));
+    setChildren(tools, tabs, playButton(), settings.button, settings.panel);
+    return setChildren(controlBar, many && controls(...choosers.filter((control) => ![tabs, settings].includes(control))));
   }
 
   const map = () => drawHeatmap({
     values: view.values, rows: view.rows, columns: view.columns, label: message("heatmap_label"),
     describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
-    scale: state.scale, selected: selection(), maxWidth: picture.clientWidth, numbers: state.numbers === "1",
-    minCellWidth: view.columns.length > 60 ? 6 : view.columns.length > 30 ? 14 : 24,
+    scale: colorScale(), selected: selection(), maxWidth: picture.clientWidth, numbers: state.numbers === "1",
+    minCellWidth: view.columns.length > 60 ? 12 : view.columns.length > 30 ? 20 : 18, // every label of up to 60 words, every second of more
     pinned: state.pinned ? state.pinned - 1 : null,
     statistics: { titles: ["Σ", message("translate_bits")],
       rows: view.sums.map((sum, row) => [formatNumber(sum), view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)]) },
@@ -157,13 +165,16 @@ export function open() {
     },
   });
 
+  const colorScale = () => colorScaleOf(Math.max(view.rows.length, view.columns.length));
+
   const table = () => asTable(view, (row) => choose(row, null));
 
-  /** Select a row, a column or a cell, and store it in the URL. */
+  /** Select a row (at its strongest cell), a column or a cell, and store it in the URL. */
   function choose(row, column) {
     if (!view) return;
     selectedBy = row === null ? "column" : "row";
-    set({ target: (row ?? selection()[0]) + 1, source: (column ?? selection()[1]) + 1 }, { replace: true });
+    const strongestOf = (row) => (row === null || !attends() ? selection()[1] : strongest(view.values[row])[0]);
+    set({ target: (row ?? selection()[0]) + 1, source: (column ?? strongestOf(row)) + 1 }, { replace: true });
     showSelection();
     display.setFocus?.(selection(), { focus: false, announce: false });
   }
@@ -187,13 +198,13 @@ export function open() {
     display.setPinned?.(state.pinned ? state.pinned - 1 : null);
   }
 
-  const cellText = (row, column) => (!attends() ? message("no_attention") : [
+  const cellText = (row, column) => (!attends() ? message(view.tables.length ? "bottleneck" : "no_attention") : [
     message("attends", view.rows[row].text, view.columns[column].text, formatNumber(view.values[row][column])),
     message("sum", formatNumber(view.sums[row])), view.bits[row] !== null && message("entropy", formatNumber(view.bits[row], 2)),
   ].filter(Boolean).join(" · "));
 
   function describe(row, column, announced) {
-    pair.highlight(row, row === null ? column : null, view, state.scale);
+    pair.highlight(row, row === null ? column : null, view, colorScale());
     if (state.display === "map") display.setCrosshair?.(...(announced ? [null, null] : [row, column]));
     else if (announced && !selectedBy && !state.pinned) display.setCrosshair?.(null, null);
     else display.setCrosshair?.(row, row === null ? column : null);
@@ -206,7 +217,7 @@ export function open() {
   }
 
   function columnText(column) {
-    if (!attends()) return message("no_attention");
+    if (!attends()) return message(view.tables.length ? "bottleneck" : "no_attention");
     const weights = view.values.map((values) => values[column]);
     const [row, value] = strongest(weights);
     return message("translate_use", view.columns[column].text, view.rows[row].text, formatNumber(value), formatNumber(weights.reduce((a, b) => a + b, 0), 2));
@@ -219,6 +230,7 @@ export function open() {
   }
 
   function openCell(row, column) {
+    if (!hasServer()) return;
     const [i, j] = tokensOf(view, trace, row, column);
     const same = i === row + 1 && j === column + 1;
     const position = { target: i, source: j, pinned: 0, ...(same ? {} : { unit: "token" }) };
@@ -259,7 +271,7 @@ export function open() {
   }
 
   function showPlaying() {
-    const button = controlBar.querySelector(".play-button");
+    const button = tools.querySelector(".play-button");
     button?.setAttribute("aria-pressed", String(Boolean(playing)));
     if (button) button.textContent = playing ? `❚❚ ${message("translate_pause")}` : `▶ ${message("translate_play")}`;
   }

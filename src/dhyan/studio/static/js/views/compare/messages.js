@@ -37,6 +37,6 @@ addMessages({
   compare_first_text: ["Write a sentence above: A and B translate it with two models, their cursors move together, and a third map shows where their weights differ. Give B a sentence of its own to compare two sentences.",
     "ऊपर एक वाक्य लिखिए: A और B उसे दो मॉडलों से अनुवाद करते हैं, दोनों के संकेत साथ चलते हैं, और तीसरा मानचित्र दिखाता है कि भार कहाँ अलग हैं। दो वाक्यों की तुलना के लिए B को उसका अपना वाक्य दीजिए।"],
   compare_try_models: ["one sentence, two models", "एक वाक्य, दो मॉडल"],
-  compare_try_order: ["who saw whom: one model, two sentences", "किसने किसे देखा: एक मॉडल, दो वाक्य"],
+  compare_try_order: ["who called whom: one model, two sentences", "किसने किसे बुलाया: एक मॉडल, दो वाक्य"],
   compare_only: ["There is only one model: give B a sentence of its own.", "यहाँ एक ही मॉडल है: B को उसका अपना वाक्य दीजिए।"],
 });

@@ -1,6 +1,6 @@
 /** PCA of a trained encoder: embeddings and the states after each layer. */
 
-import { el, setChildren } from "../../dom.js";
+import { el, setChildren, withSubscripts } from "../../dom.js";
 import { post } from "../../api.js";
 import { controls, slider } from "../../controls.js";
 import { scatterPlot } from "../../scatter_plot.js";
@@ -25,6 +25,12 @@ addMessages({
     "यह एक प्रक्षेपण है: अक्षों पर {0} % और {1} % प्रसरण है।"],
   gravity_word: ["{0}, embedded at {1}, {2}; after layer {3} at {4}, {5}", "{0}, एम्बेडिंग {1}, {2} पर; परत {3} के बाद {4}, {5} पर"],
   gravity_position: ["{0} at {1}, {2}", "{0} {1}, {2} पर"],
+  gravity_compared: ["In all {0} dimensions", "सभी {0} विमाओं में"],
+  gravity_closer: ["{0} comes closer to {1}: cosine {2} before, {3} after layer {4}.", "{0}, {1} के पास आता है: कोसाइन पहले {2}, परत {4} के बाद {3}।"],
+  gravity_farther: ["{0} does not come closer to {1}: cosine {2} before, {3} after layer {4}.", "{0}, {1} के पास नहीं आता: कोसाइन पहले {2}, परत {4} के बाद {3}।"],
+  gravity_not_toy: ["A trained layer does more than average: it transforms the words it attends to (W_V, W_O), adds the result to the word itself, and applies a feed-forward network. So a word may also move away from one it attends to; the toy's rule does not hold here.",
+    "प्रशिक्षित परत केवल माध्य नहीं लेती: जिन शब्दों पर ध्यान है उन्हें वह बदलती है (W_V, W_O), परिणाम को शब्द में जोड़ती है, फिर फ़ीड-फ़ॉरवर्ड जाल लगाती है। इसलिए शब्द उससे दूर भी जा सकता है जिस पर उसका ध्यान है; खिलौने का नियम यहाँ नहीं चलता।"],
+  gravity_pair: ["Two words", "दो शब्द"],
   gravity_furthest: ["In the full space {0} moves furthest (by {1}), {2} least ({3}).",
     "पूरी समष्टि में {0} सबसे दूर जाता है ({1}), {2} सबसे कम ({3})।"],
 });
@@ -38,6 +44,7 @@ export function modelPlane() {
   const node = el("div", {}, layerControls, container);
   let response = null;
   let pictures = [];
+  let pair = []; // the compared words
   let stop = new AbortController();
 
   async function load() {
@@ -48,6 +55,7 @@ export function modelPlane() {
     setChildren(container, el("p", { class: "muted" }, message("gravity_working")));
     try {
       response = await post("/api/gravity", { text: state.text || DEFAULT_SENTENCE, model: state.model }, stop.signal);
+      pair = defaultPair(response.words);
       render();
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -80,8 +88,25 @@ export function modelPlane() {
     const sorted = response.words.map((word, index) => [word, response.distances[index]]).sort((a, b) => b[1] - a[1]);
     const furthest = last === response.stages.length - 1
       && message("gravity_furthest", sorted[0][0], formatNumber(sorted[0][1], 1), sorted.at(-1)[0], formatNumber(sorted.at(-1)[1], 1));
-    return [figure(pictures[0], label, message("gravity_projection", response.width, percent(first), percent(end), last)),
+    return [el("p", {}, ...withSubscripts(message("gravity_not_toy"))), pairSentence(last), figure(pictures[0], label, message("gravity_projection", response.width, percent(first), percent(end), last)),
       furthest && el("p", {}, furthest)];
+  }
+
+  /** How the cosine of two words changes; the words can be chosen. */
+  function pairSentence(last) {
+    const { words, similarities, width } = response;
+    if (!pair.every((index) => index < words.length)) pair = defaultPair(words);
+    const sentence = el("span", { "aria-live": "polite" });
+    const show = () => {
+      const [[first, second], before, after] = [pair, similarities[0][pair[0]][pair[1]], similarities[last][pair[0]][pair[1]]];
+      setChildren(sentence, message(after > before ? "gravity_closer" : "gravity_farther", words[first], words[second], formatNumber(before, 2), formatNumber(after, 2), last));
+    };
+    const choice = (side) => el("select", { "aria-label": `${message("gravity_pair")} ${side + 1}`, lang: card()?.source_language, on: { change: (event) => {
+      pair[side] = Number(event.target.value);
+      show();
+    } } }, ...words.map((word, index) => el("option", { value: index, selected: index === pair[side] }, word)));
+    show();
+    return el("p", { class: "gravity-pair" }, `${message("gravity_compared", width)}: `, choice(0), " ", choice(1), " ", sentence);
   }
 
   /** Separate planes of embeddings and states. */
@@ -109,6 +134,12 @@ export function modelPlane() {
       values: response.stages[response.axes === "shared" ? Math.min(state.gravity_layers, response.stages.length - 1) : 1].positions } }),
     close: () => stop.abort(),
   };
+}
+
+/** "bank" and the word of the notes beside it, or the first and the last word. */
+function defaultPair(words) {
+  const [bank, other] = [words.indexOf("bank"), words.findIndex((word) => ["river", "money", "loan", "boat"].includes(word))];
+  return bank >= 0 && other >= 0 ? [bank, other] : [0, words.length - 1];
 }
 
 const numbers = (position) => position.map((value) => formatNumber(value, 1));

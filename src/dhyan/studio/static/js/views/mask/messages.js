@@ -41,6 +41,8 @@ addMessages({
     "बदले हुए शब्द से पहले कोई आउटपुट नहीं बदला: इकलौते स्थान पर ठीक 0.0। कोई रिसाव नहीं।"],
   mask_leak_found: ["Outputs before the changed word changed by up to {0}: these positions attend to a later word. That is a leak.",
     "बदले हुए शब्द से पहले के आउटपुट {0} तक बदले: इन स्थानों का ध्यान बाद के शब्द पर है। यही रिसाव है।"],
+  mask_padding_none: ["Padding: the model inside this page translates one sentence at a time, so nothing is padded. `dhyan studio` shows the padding mask.",
+    "Padding: इस पृष्ठ का मॉडल एक बार में एक ही वाक्य का अनुवाद करता है, इसलिए padding नहीं होती। padding मास्क `dhyan studio` में देखिए।"],
   mask_padding: ["Padding mask", "padding मास्क"],
   mask_padding_text: ["Sentences of one batch must be equally long. The shorter one is padded, and padding must not be attended to. Here is this sentence in a batch with its own first half.",
     "एक बैच के वाक्य बराबर लंबे होने चाहिए। छोटे वाक्य को भरा जाता है, और जिससे भरा गया वह भी दिखना नहीं चाहिए। यहाँ यह वाक्य अपने ही पहले आधे भाग के साथ एक बैच में है।"],

@@ -59,7 +59,7 @@ addMessages({
   qkv_divide_text: ["The wider the keys, the larger their dot products; √{0} = {1} rescales them.",
     "कुंजियाँ जितनी चौड़ी, उनके अदिश गुणनफल उतने बड़े; √{0} = {1} उन्हें वापस लाता है।"],
   qkv_undivided: ["Not divided: the softmax gets the scores as they are.", "भाग नहीं दिया गया: softmax को स्कोर जैसे हैं वैसे ही मिलते हैं।"],
-  qkv_scale: ["divide by √dk", "√dk से भाग दें"],
+  qkv_scale: ["divide by √dk", "√dk से भाग दीजिए"],
   qkv_mask: ["The mask", "मास्क"],
   qkv_mask_text: ["Later positions get −∞, so their weight after the softmax is 0.", "शब्द के बाद जो आता है उसे −∞ मिलता है: softmax उसे शून्य कर देता है।"],
   qkv_unmasked: ["No mask: every word may attend to all words.", "मास्क नहीं है: हर शब्द का ध्यान सब पर हो सकता है।"],

@@ -7,7 +7,7 @@ import { controls } from "../../controls.js";
 import { card, models } from "../../header.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, address } from "../../state.js";
+import { state, set, address, colorScaleOf } from "../../state.js";
 import { ROLES, blockAt, blocksOf, sides } from "../../trace.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
@@ -84,7 +84,7 @@ export function openModel() {
       .reduce((total, table) => total + table.length * table[0].length, 0);
     setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...differences.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
     map = drawHeatmap({ values: computed.weights, rows: queryTokens, columns: keyTokens, label: message("qkv_map", headResult.head, headResult.layer),
-      hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: state.scale, selected: selectedCell(), maxWidth: picture.clientWidth,
+      hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: colorScaleOf(head.mask.length), selected: selectedCell(), maxWidth: picture.clientWidth,
       describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
       onFocus: (row, column) => set({ target: row + 1, source: column + 1 }, { replace: true }) });
     setChildren(picture, el("h2", {}, message("qkv_map_title")), el("p", { class: "muted" }, message("qkv_map_text")), map);

@@ -17,7 +17,7 @@ function normals(seed) {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
   return () => {
-    if (spare === spare) {
+    if (!Number.isNaN(spare)) {
       const value = spare;
       spare = NaN;
       return value;

@@ -11,7 +11,8 @@ import { isSingle, isVector, rowName, openCell } from "./sums.js";
 import { rowsOf } from "./recompute.js";
 
 export const WIDE_COLUMN = 116; // width in pixels of a column with numbers in its vectors
-export const NARROW_COLUMN = 58; // width of a column without
+export const NARROW_COLUMN = 58; // width below which numbers are shortened
+export const TINY_COLUMN = 34; // smallest width of a column
 
 /**
  * @param {object} step operands, computed, words, about, source (language), selected (word), columns (pixels
@@ -41,10 +42,10 @@ function heads(step) {
   const { computed: { page }, words, source, selected } = step;
   return el("div", { class: "flow-row flow-heads", role: "row" },
     el("div", { class: "flow-head", role: "columnheader" }, el("span", { class: "flow-description" }, message("sentence"))),
-    ...words.map((word, j) => el("div", { class: `flow-word${j === selected ? " selected" : ""}${isWide(step, j) ? "" : " narrow"}`, role: "columnheader" },
+    ...words.map((word, j) => el("div", { class: `flow-word${columnClass(step, j)}`, role: "columnheader" },
       el("button", { type: "button", "aria-pressed": j === selected, on: { click: () => step.choose(j) } },
         el("span", { class: "flow-bar", "aria-hidden": "true",
-          style: { "--share": page.alpha[j], "--tint": weightColor(Math.max(0.25, page.alpha[j])) } }),
+          style: { "--share": page.alpha[j], "--tint": weightColor(Math.max(0.25, page.alpha[j])) } }, el("span", {})),
         el("span", { class: "number muted" }, String(j + 1)), el("span", { lang: source, title: word }, word)))));
 }
 
@@ -85,12 +86,14 @@ function wordRow(step, row) {
   const values = step.computed.page[row];
   const largest = maxAbs(...(isVector(row) ? values : [values]));
   return el("div", { class: `flow-row row-${row}`, role: "row", "data-name": row }, head(step, row),
-    ...values.map((value, j) => el("div", { class: `flow-cell${j === step.selected ? " selected" : ""}${isWide(step, j) ? "" : " narrow"}`, role: "gridcell" },
+    ...values.map((value, j) => el("div", { class: `flow-cell${columnClass(step, j)}`, role: "gridcell" },
       (isVector(row) ? vectorCell : numberCell)(step, row, j, value, largest))));
 }
 
-/** Whether a column is wide enough for numbers. */
+/** Whether a column is wide enough for numbers in its vectors, or so small that numbers are shortened. */
 const isWide = (step, j) => step.columns[j] >= WIDE_COLUMN;
+const isTiny = (step, j) => step.columns[j] < NARROW_COLUMN;
+const columnClass = (step, j) => `${j === step.selected ? " selected" : ""}${isWide(step, j) ? "" : " narrow"}${isTiny(step, j) ? " tiny" : ""}`;
 
 function vectorCell(step, row, j, values, largest) {
   const expanded = step.expandedRows.has(row);
@@ -101,14 +104,15 @@ function vectorCell(step, row, j, values, largest) {
       openCell(step, row, j, index);
     } } },
   vectorTiles(values, expanded ? { colorLimit: largest, visibleCount: values.length, size: "small" } : { colorLimit: largest, size: isWide(step, j) ? "numbers" : "plain" }),
-  el("span", { class: "flow-norm number" }, isWide(step, j) ? `‖·‖ ${formatNumber(norm(values), 2)}` : formatNumber(norm(values), 1)));
+  el("span", { class: "flow-norm number" }, isWide(step, j) ? `‖·‖ ${formatNumber(norm(values), 2)}` : formatNumber(norm(values), isTiny(step, j) && norm(values) >= 99.5 ? 0 : 1)));
 }
 
 function numberCell(step, row, j, value, largest) {
   const hidden = step.computed.page.visibility[j] === 0 && (row === "exp" || row === "alpha" || row === "visibility");
   const background = hidden ? null : row === "e" ? signedColor(value, largest) : row === "exp" ? null : weightColor(value);
-  const digits = isWide(step, j) || row !== "e" ? 3 : 1;
-  const formatted = row === "exp" ? formatPositive(value) : formatNumber(value, digits);
+  const tiny = isTiny(step, j);
+  const digits = row === "e" ? (isWide(step, j) ? 3 : 1) : tiny ? 2 : 3;
+  const formatted = row === "exp" ? formatPositive(value, tiny) : formatNumber(value, digits, { weight: tiny && row !== "e" });
   return el("button", { type: "button", class: `flow-number${hidden ? " hidden" : ""}`, tabindex: -1, "data-word": j,
     "data-name": row, "data-value": value, style: background ? { background, color: textColor(background) } : {},
     "aria-label": message("step_cell", rowName(row, step.about), step.words[j], hidden ? `${formatted}, ${message("step_masked")}` : formatted),
@@ -118,9 +122,10 @@ function numberCell(step, row, j, value, largest) {
   hidden && row === "visibility" && el("span", { class: "flow-caption" }, message("step_masked")));
 }
 
-/** A positive number of any size: 0.00312, 12.4, 6650, 3.1e5. */
-function formatPositive(value) {
+/** A positive number of any size: 0.00312, 12.4, 6650, 3.1e5; in at most four characters if short. */
+function formatPositive(value, short = false) {
   if (value === 0) return "0";
+  if (short) return value >= 9999.5 || value < 0.01 ? value.toExponential(0).replace("-", "−").replace("+", "") : value.toPrecision(value >= 100 ? String(Math.round(value)).length : 2);
   if (value >= 1e5 || value < 1e-3) return value.toExponential(1).replace("-", "−").replace("+", "");
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }

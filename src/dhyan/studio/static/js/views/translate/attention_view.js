@@ -4,31 +4,37 @@ import { blockAt, blocksOf, groups, heads, selectHead } from "../../trace.js";
 import { entropy, sum } from "../../numbers.js";
 import { transliterate } from "../../transliterate.js";
 import { message } from "../../messages.js";
+import { showsSpecials } from "../../state.js";
 
 const BYTE = /^⟨([0-9A-F]{2})⟩$/;
 const UNKNOWN = 3; // id of the unknown token
 
+/** Attention scores of models with one vector for the whole sentence. */
+export const ONE_VECTOR = ["none", "bottleneck"];
+
 /**
- * A model without attention has no tables, and zeros for weights.
+ * A model without attention has no tables; it, and one that reads a single vector, has zeros for weights.
  * @param {object} trace
  * @param {{source_language?: string, target_language?: string}} card
- * @param {{unit: string, specials: string, layer: number, head: string, transliterate: string}} options keys of the state
+ * @param {{unit: string, layer: number, head: string, transliterate: string}} options keys of the state
  */
 export function attentionView(trace, card, options) {
   const block = blockAt(trace, "cross", options.layer || 99);
   const tables = block ? heads(block) : [];
   const which = tables.length < 2 ? "1" : options.head || "avg";
-  const table = block ? selectHead(tables, which) : trace.target.tokens.map(() => trace.source.tokens.map(() => 0));
-  const specials = options.specials === "1";
+  const attends = tables.length > 0 && card.score !== "bottleneck"; // all weight on one state that holds the whole sentence is no alignment
+  const table = attends ? selectHead(tables, which) : trace.target.tokens.map(() => trace.source.tokens.map(() => 0));
+  const specials = showsSpecials();
   const rows = units(trace.target, options.unit, specials, card.target_language ?? "hi", options.transliterate === "1");
   const columns = units(trace.source, options.unit, specials, card.source_language ?? "en", false);
   const values = rows.map((row) => columns.map((column) => share(table, row.tokens, column.tokens)));
   const distributions = rows.map((row) => table[0].map((_, column) => share(table, row.tokens, [column])));
   return { block, tables, which, rows, columns, values,
+    attends,
     symbols: card.score !== "heads" ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
     layers: blocksOf(trace, "cross").length,
     sums: values.map(sum),
-    bits: distributions.map((weights) => (which === "max" || !block ? null : entropy(weights))),
+    bits: distributions.map((weights) => (which === "max" || !attends ? null : entropy(weights))),
     pieces: [...rows, ...columns].some((unit) => unit.tokens.length > 1),
     unknown: columns.some((column) => column.faint) };
 }

@@ -11,7 +11,7 @@ export function bottleneckDiagram(view, available) {
   const about = message(view.tables.length ? "bottleneck" : "no_attention");
   const [sourceWords, targetWords] = [view.columns, view.rows].map((words) => words.filter((word) => !word.special));
   const [left, right] = [sourceWords, targetWords].map((words) => Math.max(...words.map((word) => labelWidth(word.text)), 24) + 14);
-  const backwards = sourceWords.length > 1 && view.values[0][0] > 0.5;
+  const backwards = sourceWords.length > 1 && view.tables[0]?.[0][0] > 0.5;
   const [gap, neck] = available < 560 ? [Math.max(32, (available - left - right - 96) / 2), 96] : [150, 120];
   const height = Math.max(sourceWords.length, targetWords.length, 4) * HIGH + 12;
   const [from, to] = [left + gap, left + gap + neck];

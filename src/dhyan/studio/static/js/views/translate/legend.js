@@ -4,6 +4,7 @@ import { el, math } from "../../dom.js";
 import { isDark, weightColor } from "../../colors.js";
 import { MIN_WEIGHT } from "../../ribbons.js";
 import { message } from "../../messages.js";
+import { hasServer } from "../../state.js";
 
 const STEPS = 24;
 
@@ -17,7 +18,7 @@ export function legend(view, options) {
     view.unknown && message("translate_unknown"),
     options.transliterate === "1" && message("translate_transliteration"),
     options.unit === "word" && !view.pieces && message("translate_unit_same"),
-    options.display === "map" && message("translate_hint"),
+    options.display === "map" && message(hasServer() ? "translate_hint" : "translate_hint_saved"),
   ].filter(Boolean);
   return el("div", { class: "legend" }, options.display !== "ribbons" && scale(options.scale),
     el("ul", { class: "legend-notes" }, ...notes.map((note) => el("li", {}, note)),

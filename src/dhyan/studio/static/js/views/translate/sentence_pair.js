@@ -6,6 +6,7 @@ import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 
 const MIN_WEIGHT = 0.03; // weights that get a line
+const LINE_TOLERANCE = 12; // pixels between words of one line: those with a second script are taller
 const MAX_WORDS_WITH_LINES = 40; // longest sentence, in words, that gets lines
 
 /**
@@ -17,7 +18,7 @@ export function sentencePair(listener) {
   const target = el("p", { class: "pair-line pair-target", role: "group", "aria-label": message("translate_target") });
   const lines = svg("svg", { class: "pair-lines", "aria-hidden": "true" });
   const node = el("div", { class: "pair" }, lines, source, target);
-  let [sourceWords, targetWords, positions, selection] = [[], [], null, null];
+  let [sourceWords, targetWords, positions, selection, width] = [[], [], null, null, 0];
 
   function word(unit, index, side, prob) {
     const cell = side === "target" ? [index, null] : [null, index];
@@ -62,7 +63,14 @@ export function sentencePair(listener) {
     targetWords.forEach((element, index) => element.classList.toggle("selected", index === row));
     sourceWords.forEach((element, index) => element.classList.toggle("selected", !byRow && index === column));
     if (sourceWords.length > MAX_WORDS_WITH_LINES) return;
+    if (isWrapped() && !node.classList.contains("compact")) { // smaller words may fit in one line
+      node.classList.add("compact");
+      positions = null;
+    }
     const [targets, sources] = measurePositions();
+    const wrapped = isWrapped();
+    node.classList.toggle("wrapped", wrapped);
+    if (wrapped) return void setChildren(lines); // lines would run behind words
     setChildren(lines, weights.map((value, index) => {
       if (value < MIN_WEIGHT) return null;
       const [x, y] = sources[byRow ? index : column];
@@ -71,6 +79,11 @@ export function sentencePair(listener) {
       return svg("path", { d: `M${x} ${y} C${x} ${y + bend} ${to} ${end - bend} ${to} ${end}`,
         "stroke-width": (1 + 9 * value).toFixed(2), "stroke-opacity": (0.25 + 0.65 * value).toFixed(2) });
     }));
+  }
+
+  /** Whether the sentence or its translation takes more than one line. */
+  function isWrapped() {
+    return measurePositions().some((line) => Math.max(...line.map(([, y]) => y)) - Math.min(...line.map(([, y]) => y)) > LINE_TOLERANCE);
   }
 
   function arrowKeys(words, other) {
@@ -88,6 +101,9 @@ export function sentencePair(listener) {
   source.addEventListener("keydown", arrowKeys(() => sourceWords, () => targetWords));
   target.addEventListener("keydown", arrowKeys(() => targetWords, () => sourceWords));
   const watcher = new ResizeObserver(() => {
+    if (node.clientWidth === width) return; // only its height has changed
+    width = node.clientWidth;
+    node.classList.remove("compact");
     positions = null;
     if (selection) highlight(...selection);
   });
@@ -118,6 +134,7 @@ export function sentencePair(listener) {
         element.setAttribute("aria-label", `${row.text}, ${message("translate_prob", formatNumber(prob(row)))}`);
         return element;
       });
+      node.classList.remove("compact", "wrapped");
       node.classList.toggle("long", sourceWords.length > MAX_WORDS_WITH_LINES);
       setChildren(lines);
       setChildren(source, sourceWords);

@@ -2,7 +2,7 @@
 
 import { el, setChildren, text } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
-import { set } from "../../state.js";
+import { hasServer, set } from "../../state.js";
 import { message } from "../../messages.js";
 import { ranked } from "./attention_view.js";
 
@@ -15,20 +15,21 @@ export function rowPanel(view, trace, row) {
     el("div", { class: "side-part" },
       el("h2", { class: "side-title" }, text(unit.text, unit.lang), unit.subtitle && el("span", { class: "muted" }, unit.subtitle),
         el("span", { class: "muted" }, message("translate_step", row + 1, view.rows.length))),
-      ...(view.tables.length ? [el("h3", {}, message("translate_context")), contextBar(view, row)] : []),
-      view.tables.length > 0 && view.symbols && el("p", { class: "context-sum" }, ...contextSum(view, row))),
+      ...(view.attends ? [el("h3", {}, message("translate_context")), contextBar(view, row)] : [el("p", {}, message(view.tables.length ? "translate_from_vector" : "no_attention"))]),
+      view.attends && view.symbols && el("p", { class: "context-sum" }, ...contextSum(view, row))),
     el("div", { class: "side-part" },
       el("h3", {}, message("alternatives")),
       ...unit.tokens.map((step) => topTokens(trace, step, unit)),
-      el("p", { class: "muted" }, message("translate_alternatives_text"))),
+      hasServer() && el("p", { class: "muted" }, message("translate_alternatives_text"))),
   ];
 }
 
 /** Panel of a source word: the target words that attend to it. */
 export function columnPanel(view, column) {
   const unit = view.columns[column];
-  if (!view.tables.length) {
-    return [el("div", { class: "side-part" }, el("h2", { class: "side-title" }, text(unit.text, unit.lang)), el("p", {}, message("no_attention")))];
+  if (!view.attends) {
+    return [el("div", { class: "side-part" }, el("h2", { class: "side-title" }, text(unit.text, unit.lang)),
+      el("p", {}, message(view.tables.length ? "translate_in_vector" : "no_attention", unit.text)))];
   }
   const weights = view.values.map((values) => values[column]);
   const best = ranked(weights).slice(0, 6).filter(([, value]) => value >= 0.005);
@@ -73,7 +74,7 @@ export function topTokens(trace, step, { lang }, { short = false } = {}) {
   return el("ol", { class: short ? "top-tokens short" : "top-tokens" }, ...trace.steps[step].top_tokens.map(([word, prob]) => {
     const generated = word === token.text;
     const inside = [el("span", { lang, class: "token-text" }, word), bar(prob), el("span", { class: "number" }, percent(prob))];
-    if (generated || /^<.*>$/.test(word)) return el("li", {}, el("span", { class: `top-token${generated ? " generated" : ""}` }, ...inside));
+    if (generated || !hasServer() || /^<.*>$/.test(word)) return el("li", {}, el("span", { class: `top-token${generated ? " generated" : ""}` }, ...inside));
     return el("li", {}, el("button", { type: "button", class: "top-token", "aria-label": message("translate_force", word, formatNumber(prob)),
       on: { click: () => set({ prefix: prefixWith(trace, step, word), pinned: 0 }) } }, ...inside));
   }));

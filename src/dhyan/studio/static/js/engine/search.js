@@ -1,0 +1,104 @@
+/** Greedy search and beam search, as `dhyan.decoding.search` and `dhyan.decoding.beam`. */
+
+import { logSoftmax } from "./layers.js";
+import { BOS, EOS, PAD } from "./tokenizer.js";
+
+/** @typedef {{ids: number[], score: number, finished: boolean}} Hypothesis token ids without BOS and EOS */
+/**
+ * @typedef {object} SearchOptions
+ * @property {number} beam 1 is greedy search
+ * @property {number} maxLength in tokens, EOS counted
+ * @property {number} lengthPenalty scores are log-probability / length ** lengthPenalty
+ * @property {number[]} prefix token ids that the translation begins with
+ * @property {(ids: number[]) => Promise<void> | void} onStep gets the tokens of the best hypothesis; may throw to stop
+ */
+
+/** The best hypothesis of a sentence. @param {import("./model.js").Model} model @param {import("./model.js").Encoded} encoded
+ * @param {SearchOptions} options @returns {Promise<Hypothesis>} */
+export function search(model, encoded, options) {
+  return options.beam > 1 ? beamSearch(model, encoded, options) : greedySearch(model, encoded, options);
+}
+
+async function greedySearch(model, encoded, { maxLength, lengthPenalty, prefix, onStep }) {
+  let states = [model.start(encoded)];
+  const ids = [];
+  let [total, last] = [0, BOS];
+  while (ids.length < maxLength && last !== EOS) {
+    const result = model.step([last], states);
+    const scores = nextLogprobs(result.logits[0], ids.length, prefix);
+    last = indexOfLargest(scores);
+    total = Math.fround(total + scores[last]);
+    ids.push(last);
+    states = result.states;
+    await onStep(ids.filter((id) => id !== EOS));
+  }
+  return hypothesis(ids, byLength(total, ids.length, lengthPenalty));
+}
+
+async function beamSearch(model, encoded, { beam, maxLength, lengthPenalty, prefix, onStep }) {
+  /** @type {{ids: number[], score: number, state: any}[]} the unfinished hypotheses, best first */
+  let going = [{ ids: [], score: 0, state: model.start(encoded) }];
+  /** @type {{ids: number[], score: number}[]} the best finished ones, best first */
+  let finished = [];
+  for (let length = 1; ; length += 1) {
+    const result = model.step(going.map(({ ids }) => ids.at(-1) ?? BOS), going.map(({ state }) => state));
+    const scores = result.logits.map((logits) => nextLogprobs(logits, length - 1, prefix));
+    const candidates = largest(2 * beam, going.map(({ score }) => score), scores);
+    const extend = ({ parent, token, score }) => ({ ids: [...going[parent].ids, token], score, state: result.states[parent] });
+    const ending = candidates.slice(0, beam).filter(({ token }) => token === EOS).map(extend)
+      .map(({ ids, score }) => ({ ids, score: byLength(score, length, lengthPenalty) }));
+    going = candidates.filter(({ token }) => token !== EOS).slice(0, beam).map(extend);
+    finished = [...finished, ...ending].sort((a, b) => b.score - a.score).slice(0, beam);
+    const unfinished = going.map(({ ids, score }) => ({ ids, score: byLength(score, length, lengthPenalty) }));
+    const best = Math.max(-Infinity, ...unfinished.map(({ score }) => score));
+    const done = best <= (finished.length === beam ? finished.at(-1).score : -Infinity);
+    await onStep((going[0] ?? finished[0]).ids.filter((id) => id !== EOS));
+    if (done || length >= maxLength) {
+      const [first] = [...finished, ...unfinished];
+      return hypothesis(first.ids, first.score);
+    }
+  }
+}
+
+/** Log-probabilities of the next token; PAD and BOS are forbidden, a prefix is forced. */
+function nextLogprobs(logits, position, prefix) {
+  const scores = logSoftmax(logits);
+  [scores[PAD], scores[BOS]] = [-Infinity, -Infinity];
+  if (position >= prefix.length) return scores;
+  const forced = scores[prefix[position]];
+  scores.fill(-Infinity);
+  scores[prefix[position]] = forced;
+  return scores;
+}
+
+/** The best extensions of all hypotheses, best first; of equal ones the earlier. */
+function largest(count, before, scores) {
+  /** @type {{parent: number, token: number, score: number}[]} */
+  const best = [];
+  scores.forEach((row, parent) => {
+    for (let token = 0; token < row.length; token += 1) {
+      const score = Math.fround(before[parent] + row[token]);
+      if (!(score > (best.length < count ? -Infinity : best[count - 1].score))) continue;
+      let at = Math.min(best.length, count - 1);
+      while (at > 0 && best[at - 1].score < score) at -= 1;
+      best.splice(at, 0, { parent, token, score });
+      if (best.length > count) best.pop();
+    }
+  });
+  if (!best.length) throw new Error("the model gives no token a finite score");
+  return best;
+}
+
+function indexOfLargest(scores) {
+  let best = 0;
+  for (let index = 1; index < scores.length; index += 1) if (scores[index] > scores[best]) best = index;
+  return best;
+}
+
+const byLength = (total, length, penalty) => Math.fround(total / Math.fround(Math.max(length, 1) ** penalty));
+
+/** @returns {Hypothesis} */
+function hypothesis(ids, score) {
+  const finished = ids.at(-1) === EOS;
+  return { ids: finished ? ids.slice(0, -1) : ids, score, finished };
+}

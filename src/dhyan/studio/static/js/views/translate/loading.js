@@ -1,0 +1,31 @@
+/** Progress of a model that is loading, or of a wait for another request. */
+
+import { el, setChildren } from "../../dom.js";
+import { formatNumber } from "../../numbers.js";
+import { addMessages, message } from "../../messages.js";
+
+addMessages({
+  loading_queue: ["{0} is busy with another request; this one is next.", "{0} किसी दूसरे अनुरोध में लगा है; अगली बारी इसकी है।"],
+  loading_pytorch: ["{0} is loading: PyTorch starts, step 1 of 3.", "{0} लोड हो रहा है: PyTorch शुरू हो रहा है, चरण 1/3।"],
+  loading_weights: ["{0} is loading: its weights are read, step 2 of 3.", "{0} लोड हो रहा है: भार पढ़े जा रहे हैं, चरण 2/3।"],
+  loading_seconds: ["{0} s", "{0} सेकंड"],
+});
+
+const STAGES = { queue: 0, pytorch: 1, weights: 2 };
+const LAST = 3; // the translation itself
+const TICK = 200; // milliseconds
+
+/** `show(stage, model)` shows a stage in a box, `stop()` ends it. @param {HTMLElement} box */
+export function loadingProgress(box) {
+  const began = performance.now();
+  const seconds = el("span", { class: "number", "aria-hidden": "true" });
+  const timer = setInterval(() => { seconds.textContent = message("loading_seconds", formatNumber((performance.now() - began) / 1000, 1)); }, TICK);
+  return {
+    show(stage, model) {
+      const text = message(`loading_${stage}`, model);
+      setChildren(box, el("div", { class: "loading-notice card", role: "status" },
+        el("progress", { max: LAST, value: STAGES[stage] || null, "aria-label": text }), el("span", {}, text), seconds));
+    },
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,56 @@
+/** Notice that a translation is probably wrong: unknown words in the sentence, or low probabilities. */
+
+import { el } from "../../dom.js";
+import { formatNumber } from "../../numbers.js";
+import { addMessages, message } from "../../messages.js";
+import { set } from "../../state.js";
+
+addMessages({
+  quality_unknown: ["{0} of {1} words unknown: expect nonsense.", "{1} में से {0} शब्द अज्ञात: बेतुके आउटपुट की अपेक्षा कीजिए।"],
+  quality_some: ["{0} of {1} words unknown: expect errors.", "{1} में से {0} शब्द अज्ञात: ग़लतियों की अपेक्षा कीजिए।"],
+  quality_low: ["Low probabilities: expect a wrong translation.", "कम प्रायिकताएँ: ग़लत अनुवाद की अपेक्षा कीजिए।"],
+  quality_words: ["Not in the model's vocabulary, or read in fragments: {0}.", "मॉडल की शब्दावली में नहीं, या टुकड़ों में पढ़े गए: {0}।"],
+  quality_mean: ["The model gave its own tokens a probability of {0} on average (geometric mean).",
+    "मॉडल ने अपने ही टोकनों को औसतन {0} प्रायिकता दी (गुणोत्तर माध्य)।"],
+  quality_spaced: ["This model reads letters with spaces between them.", "यह मॉडल वर्ण पढ़ता है, जिनके बीच ख़ाली जगह हो।"],
+  quality_space: ["Translate “{0}”", "“{0}” का अनुवाद कीजिए"],
+});
+
+const UNKNOWN = 3; // id of the unknown token
+// Three or more pieces of at most 1.8 letters: nine in ten invented words, 3 % of the words of Tatoeba's validation set.
+const MIN_FRAGMENTS = 3;
+const MAX_FRAGMENT_LENGTH = 1.8;
+// Below it, sentences of Tatoeba's validation set have a chrF++ of 13 to 20 on average, above it 46 to 50.
+const LOW_PROBABILITY = 0.3;
+const NONSENSE_SHARE = 0.4; // of unknown words
+const LETTER_TASKS = ["copy", "reverse"];
+
+/** The words of a sentence, the unknown ones, and the geometric mean of the output's probabilities. */
+export function assess(trace) {
+  const words = trace.source.words.map((text, word) => ({ text, tokens: trace.source.tokens.filter((token) => token.word === word) }))
+    .filter(({ text, tokens }) => /\p{L}/u.test(text) && tokens.some((token) => !token.special || token.id === UNKNOWN));
+  const isUnknown = ({ text, tokens }) => tokens.some((token) => token.id === UNKNOWN)
+    || (tokens.length >= MIN_FRAGMENTS && [...text].length / tokens.length <= MAX_FRAGMENT_LENGTH);
+  const logprobs = trace.steps.map((step) => step.logprob);
+  return { words: words.map(({ text }) => text), unknown: words.filter(isUnknown).map(({ text }) => text),
+    probability: Math.exp(logprobs.reduce((a, b) => a + b, 0) / Math.max(logprobs.length, 1)) };
+}
+
+/** The notice, if there is a reason. */
+export function quality(trace, card, text) {
+  const letters = LETTER_TASKS.includes(card.task) && [...text.replace(/\s/g, "")].join(" ");
+  if (letters && letters !== text.trim()) {
+    return notice(message("quality_spaced"), el("button", { type: "button", on: { click: () => set({ text: letters, target: 1, source: 1, prefix: "" }) } },
+      message("quality_space", letters)));
+  }
+  const { words, unknown, probability } = assess(trace);
+  const low = probability < LOW_PROBABILITY;
+  if (!unknown.length && !low) return null;
+  const nonsense = unknown.length >= NONSENSE_SHARE * words.length || (unknown.length && low);
+  const title = unknown.length ? message(nonsense ? "quality_unknown" : "quality_some", unknown.length, words.length) : message("quality_low");
+  return notice(title, [unknown.length && message("quality_words", unknown.join(", ")), low && message("quality_mean", formatNumber(probability, 2))]
+    .filter(Boolean).join(" "));
+}
+
+const notice = (title, content) => el("div", { class: "quality-notice", role: "status" },
+  el("span", { class: "quality-icon", "aria-hidden": "true" }, "⚠"), el("div", {}, el("strong", {}, title), " ", content));
