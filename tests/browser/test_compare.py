@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 from tests.browser.conftest import current_url
 
 ALIKE = (
-    f"/compare?text={quote('We are friends.')}&text2={quote('They are friends.')}&model=bahdanau"
+    f"/translate/compare?text={quote('We are friends.')}&text2={quote('They are friends.')}&model=bahdanau"
 )
-PAIR = f"/compare?text={quote('We are friends.')}&text2={quote('We see a dog.')}&model=bahdanau"
+PAIR = f"/translate/compare?text={quote('We are friends.')}&text2={quote('We see a dog.')}&model=bahdanau"
 
 
 def loaded(page):
@@ -28,7 +28,7 @@ def values(page, selector):
 
 
 def test_second_model_defaults_to_another_model(studio):
-    page = studio.open("/compare?model=bahdanau")
+    page = studio.open("/translate/compare?model=bahdanau")
     expect(page.locator(".start-examples button")).to_have_count(2)
     page.locator(".start-examples button").first.click()
     loaded(page)
@@ -56,7 +56,7 @@ def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
 def test_different_translations_are_compared_by_source_word(studio):
     for sentence in ("We are friends.", "The bank of the river is far.", "The man saw the dog."):
         page = loaded(
-            studio.open(f"/compare?text={quote(sentence)}&model=luong&model2=bahdanau&specials=1")
+            studio.open(f"/translate/compare?text={quote(sentence)}&model=luong&model2=bahdanau&specials=1")
         )
         if len(set(page.locator(".compare-translation").all_text_contents())) == 2:
             break
@@ -66,7 +66,7 @@ def test_different_translations_are_compared_by_source_word(studio):
 
 
 def test_model_without_attention_has_no_map_beside_one_that_has(studio):
-    page = studio.open("/compare?text=We+are+friends.&model=bahdanau&model2=sutskever")
+    page = studio.open("/translate/compare?text=We+are+friends.&model=bahdanau&model2=sutskever")
     expect(page.locator(".compare-side").last).to_contain_text("This model has no attention")
     assert page.locator(".compare-side:first-child [role=gridcell]").count()
     assert page.locator(".compare-delta").count() == 0

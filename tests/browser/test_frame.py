@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError, expect
 
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
-from dhyan.studio.server import VIEWS
+from dhyan.studio.model_cards import ROOMS
 from tests.browser.conftest import Studio, current_url, serving
 
 SENTENCE = "text=The+bank+of+the+river+is+far.&model=transformer"
@@ -32,14 +32,17 @@ def translated(page):
     return page
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_view_fits_every_window_and_is_accessible(studio, view):
+@pytest.mark.parametrize(("room", "view"), [(room, view) for room in ROOMS for view in ROOMS[room]])
+def test_every_view_fits_every_window_and_is_accessible(studio, room, view):
     SCREENS.mkdir(parents=True, exist_ok=True)
-    query = f"{SENTENCE}&per_bucket=2"  # few sentences in the length view
+    model = "transformer" if view in ("head", "mask", "layers") else "bahdanau"
+    query = f"text=How+are+you%3F&model={model}&per_bucket=2"  # few sentences in the length view
+    path = room if view == ROOMS[room][0] else f"{room}/{view}"
     for look in ("theme=light", "theme=dark&language=hi"):
-        page = still(studio.open(f"/{view}?{query}&{look}"))
+        page = still(studio.open(f"/{path}?{query}&{look}"))
         report = Axe().run(page)
         assert report.violations_count == 0, f"{look}: {report.generate_report()}"
+    assert current_url(page).split("?")[0] == f"{studio.address}/{path}"
     assert page.locator("main h1").count() == 1
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
@@ -71,8 +74,8 @@ def test_translate_and_navigate_by_keyboard(studio):
     expect(page.locator("[role=gridcell]").first).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("g")
-    page.keyboard.press("s")
-    page.wait_for_url(re.compile("/step"))
+    page.keyboard.press("i")
+    page.wait_for_url(re.compile("/inside"))
     expect(page.locator("main h1")).to_be_visible()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
@@ -83,15 +86,15 @@ def test_translate_and_navigate_by_keyboard(studio):
 def test_shortcuts_are_inactive_in_text_fields_and_can_be_switched_off(studio):
     page = studio.open("/translate?model=bahdanau")
     page.locator("#sentence").fill("")
-    page.locator("#sentence").press_sequentially("gs")
-    assert "/step" not in current_url(page)
+    page.locator("#sentence").press_sequentially("gi")
+    assert "/inside" not in current_url(page)
     page.locator("#sentence").press("Escape")
     page.keyboard.press("?")
     page.get_by_label("switch single-letter keys off").check()
     page.keyboard.press("Escape")
     page.keyboard.press("g")
-    page.keyboard.press("s")
-    assert "/step" not in current_url(page)
+    page.keyboard.press("i")
+    assert "/inside" not in current_url(page)
 
 
 def test_invalid_url_values_are_corrected_and_reported(studio):
@@ -101,10 +104,10 @@ def test_invalid_url_values_are_corrected_and_reported(studio):
     assert page.locator("#beam").input_value() == "8"
 
 
-def test_unknown_view_lists_the_views(studio):
+def test_unknown_page_lists_the_rooms(studio):
     page = studio.open("/nothing", wait=False)
-    expect(page.get_by_role("heading")).to_have_text("There is no such view")
-    assert page.get_by_role("link").count() == len(VIEWS)
+    expect(page.get_by_role("heading")).to_have_text("There is no such page")
+    assert page.get_by_role("link").count() == len(ROOMS)
     studio.wrong.clear()  # the browser tells of the 404 itself
 
 

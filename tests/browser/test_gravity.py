@@ -9,14 +9,14 @@ from tests.browser.conftest import current_url
 
 
 def test_bank_moves_as_in_the_lecture_notes(studio):
-    page = studio.open("/gravity?gravity_weights=fixed")
+    page = studio.open("/playground/gravity?gravity_weights=fixed")
     summary = page.locator(".gravity-summary .live").inner_text()
     assert "from [9, 3] to [7.6, 3.8]" in summary
     assert "from 8.06 to 6.45" in summary
 
 
 def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):
-    page = studio.open("/gravity?gravity_sentence=river")
+    page = studio.open("/playground/gravity?gravity_sentence=river")
     bank = page.locator("[data-id=bank]")
     bank.focus()
     page.keyboard.press("ArrowRight")
@@ -41,14 +41,14 @@ def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):
 
 
 def test_many_layers_collapse_the_points(studio):
-    page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8")
+    page = studio.open("/playground/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8")
     assert "nearly the same point" in page.locator(".gravity-summary .live").inner_text()
-    page = studio.open("/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1")
+    page = studio.open("/playground/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1")
     assert "nearly the same point" not in page.locator(".gravity-summary .live").inner_text()
 
 
 def test_model_plane_is_labelled_as_a_projection(studio, models):
-    page = studio.open("/gravity?gravity_mode=model&model=transformer&gravity_layers=2")
+    page = studio.open("/playground/gravity?gravity_mode=model&model=transformer&gravity_layers=2")
     page.wait_for_selector(".plot-trail")
     caption = page.locator("figcaption").inner_text()
     width = load(models[3], device="cpu").model.encoder.token_embedding.weight.shape[1]

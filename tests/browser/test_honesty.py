@@ -81,7 +81,7 @@ def test_a_model_of_letters_offers_the_letters_with_spaces(browser, models):
 
 def test_one_step_exports_its_picture(studio):
     page = studio.open(
-        "/step?text=the+man+is+tall&model=bahdanau&prefix=%E0%A4%A8%E0%A4%A6%E0%A5%80"
+        "/inside?text=the+man+is+tall&model=bahdanau&prefix=%E0%A4%A8%E0%A4%A6%E0%A5%80"
     )
     page.wait_for_selector(".flow")
     root = ElementTree.fromstring(download(page, "view-svg")[1])
@@ -94,7 +94,7 @@ def test_one_step_exports_its_picture(studio):
 
 
 def test_a_trained_model_is_not_said_to_follow_the_rule_of_the_toy(studio):
-    page = studio.open("/gravity?gravity_mode=model&model=transformer")
+    page = studio.open("/playground/gravity?gravity_mode=model&model=transformer")
     expect(page.locator(".gravity-pair")).to_contain_text("bank")
     expect(page.locator(".gravity-pair")).to_contain_text("cosine")
     expect(page.locator(".gravity")).to_contain_text("the toy's rule does not hold here")

@@ -11,7 +11,7 @@ CELLS = ".layers-cell"
 
 
 def test_every_cell_is_the_top_token_of_its_layer(studio):
-    page = studio.open(f"/layers?text={quote(TEXT)}&model=transformer")
+    page = studio.open(f"/inside/layers?text={quote(TEXT)}&model=transformer")
     page.wait_for_selector(CELLS)
     answer = page.request.post(
         f"{studio.address}/api/layers", data={"text": TEXT, "model": "transformer"}
@@ -26,7 +26,7 @@ def test_every_cell_is_the_top_token_of_its_layer(studio):
 
 
 def test_arrow_keys_move_in_the_grid(studio):
-    page = studio.open(f"/layers?text={quote(TEXT)}&model=transformer")
+    page = studio.open(f"/inside/layers?text={quote(TEXT)}&model=transformer")
     selected = page.locator(f"{CELLS}[aria-selected=true]")
     selected.focus()
     expect(selected).to_have_attribute("data-layer", "2")
@@ -42,7 +42,7 @@ def test_arrow_keys_move_in_the_grid(studio):
 
 
 def test_a_recurrent_model_says_that_it_does_not_apply(studio):
-    page = studio.open(f"/layers?text={quote(TEXT)}&model=luong")
+    page = studio.open(f"/inside/layers?text={quote(TEXT)}&model=luong")
     expect(page.locator(".layers-note")).to_contain_text("no Transformer decoder")
     page.get_by_role("button", name="Use transformer").click()
     expect(page.locator(CELLS).first).to_be_visible()

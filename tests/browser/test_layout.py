@@ -35,7 +35,7 @@ def wide(width):
 
 @pytest.mark.parametrize("width", [1024, 1440])
 def test_compared_maps_stay_inside_their_cards(real, width):
-    page = real.open(f"/compare?text={quote(LONG)}", **wide(width))
+    page = real.open(f"/translate/compare?text={quote(LONG)}", **wide(width))
     page.wait_for_selector(".compare:not(.loading) [role=gridcell]")
     overhang = page.locator(".compare-side").evaluate_all(
         "cards => cards.map(card => card.querySelector('.heatmap').getBoundingClientRect().right"
@@ -47,7 +47,7 @@ def test_compared_maps_stay_inside_their_cards(real, width):
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])
 def test_map_of_the_mask_is_not_cut(real, width):
-    page = real.open(f"/mask?text={quote(LONG)}&model=en-hi-transformer", **wide(width))
+    page = real.open(f"/inside/mask?text={quote(LONG)}&model=en-hi-transformer", **wide(width))
     page.wait_for_selector(".mask-map [role=gridcell]")
     map_width, labels_right, right = page.evaluate(
         """() => {
@@ -64,13 +64,13 @@ def test_map_of_the_mask_is_not_cut(real, width):
 
 def test_one_step_shows_seventeen_words_without_scrolling_and_says_when_it_scrolls(real):
     words = "The old man gave his younger sister a very good book in the park ."  # 16, and </s>
-    page = real.open(f"/step?text={quote(words)}&model=en-hi-bahdanau", **wide(1440))
+    page = real.open(f"/inside?text={quote(words)}&model=en-hi-bahdanau", **wide(1440))
     page.wait_for_selector(".flow")
     assert page.locator(".flow-word").count() == 17
     box = page.locator(".step-box")
     assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1
     expect(page.locator(".step-scrolls")).to_have_count(0)
-    page = real.open(f"/step?text={quote(LONG * 2)}&model=en-hi-bahdanau", **wide(1440))
+    page = real.open(f"/inside?text={quote(LONG * 2)}&model=en-hi-bahdanau", **wide(1440))
     page.wait_for_selector(".flow")
     expect(page.locator(".step-scrolls")).to_contain_text("scroll the picture")
 

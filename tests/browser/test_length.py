@@ -10,7 +10,7 @@ SMALL = "per_bucket=2"
 
 def measured(studio, query=SMALL, **options):
     """Wait until all models are measured."""
-    page = studio.open(f"/length?{query}", **options)
+    page = studio.open(f"/learning/length?{query}", **options)
     page.locator(".length-run").wait_for(state="hidden")
     return page
 
@@ -69,9 +69,9 @@ def test_link_reproduces_the_bucket_and_it_is_accessible(studio):
 
 
 def test_measurement_stops_and_resumes(studio):
-    page = studio.open(f"/scale?{SMALL}")
+    page = studio.open(f"/playground/scaling?{SMALL}")
     page.route("**/api/length", lambda route: None)  # never answered
-    page.locator("#navigation a[href^='/length']").click()
+    page.locator("#navigation a[href^='/learning/length']").click()
     button = page.locator(".length-run")
     button.click()
     table = page.locator(".length-table")

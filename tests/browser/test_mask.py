@@ -13,7 +13,7 @@ def values(page, selector=PAST):
 
 
 def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
-    page = studio.open(f"/mask?{QUERY}&position=3")
+    page = studio.open(f"/inside/mask?{QUERY}&position=3")
     page.wait_for_selector(PAST)
     for cell in page.locator(".mask-map [role=gridcell]").all():
         row, column = (int(cell.get_attribute(f"data-{side}")) for side in ("row", "column"))
@@ -33,7 +33,7 @@ def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
 
 
 def test_unknown_word_gets_suggestions(studio):
-    page = studio.open(f"/mask?{QUERY}&position=2")
+    page = studio.open(f"/inside/mask?{QUERY}&position=2")
     page.wait_for_selector(PAST)
     page.locator("#mask-word").fill("qqq")
     page.keyboard.press("Enter")
@@ -49,7 +49,7 @@ def test_unknown_word_gets_suggestions(studio):
 
 
 def test_recurrent_decoder_has_no_mask_and_no_leak(studio):
-    page = studio.open(f"/mask?{QUERY.replace('transformer', 'luong')}&masked=0&position=3")
+    page = studio.open(f"/inside/mask?{QUERY.replace('transformer', 'luong')}&masked=0&position=3")
     page.wait_for_selector(PAST)
     assert values(page) == [0.0, 0.0, 0.0]
     assert page.locator(".mask [role=radio], .mask-map [role=grid]").count() == 0

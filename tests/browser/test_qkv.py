@@ -20,7 +20,7 @@ def table(page, stage, *, last=True):
 
 
 def test_toy_cat_has_the_expected_numbers(studio):
-    page = studio.open("/qkv?toy=cat")
+    page = studio.open("/playground?toy=cat")
     assert table(page, 3) == [["2", "0", "2"], ["0", "2", "2"], ["2", "2", "4"]]
     assert table(page, 4) == [["1", "0", "1"], ["0", "1", "1"], ["1", "1", "2"]]
     assert table(page, 6) == [
@@ -34,7 +34,7 @@ def test_toy_cat_has_the_expected_numbers(studio):
 
 
 def test_softmax_of_money_bank_saturates_and_a_tenth_does_not(studio):
-    page = studio.open("/qkv?toy=bank")
+    page = studio.open("/playground?toy=bank")
     assert table(page, 3) == [["691", "1086"], ["1086", "1467"]]
     assert "1.000 to three digits" in page.locator("[data-stage='6'] .remark").inner_text()
     page.click("[data-toy=tenth]")
@@ -48,7 +48,7 @@ def test_softmax_of_money_bank_saturates_and_a_tenth_does_not(studio):
 
 
 def test_swapped_queries_and_keys_are_detected(studio):
-    page = studio.open("/qkv?toy=swaps")
+    page = studio.open("/playground?toy=swaps")
     assert table(page, 3) == [["6.46", "11.97"], ["9.69", "15.39"]]
     assert table(page, 6) == [[".0199", ".9801"], [".0175", ".9825"]]
     assert table(page, 7) == [["4.1602", "1.1940"], ["4.1651", "1.1948"]]
@@ -63,7 +63,7 @@ def test_swapped_queries_and_keys_are_detected(studio):
 
 
 def test_masking_before_the_softmax_renormalizes(studio):
-    page = studio.open("/qkv?toy=how")
+    page = studio.open("/playground?toy=how")
     assert table(page, 6, last=False)[0][1:] == ["−∞", "−∞"]
     weights = page.locator("[data-stage='6'] [role=grid]")
     cells = weights.locator("td[data-row]").all_inner_texts()
@@ -77,7 +77,7 @@ def test_masking_before_the_softmax_renormalizes(studio):
 
 
 def test_edits_update_at_once_and_are_kept_in_the_url(studio):
-    page = studio.open("/qkv?toy=cat")
+    page = studio.open("/playground?toy=cat")
     field = page.get_by_label("W_v, the value projection, row 1, column 1")
     field.fill("−2,5")
     assert table(page, 7)[0][0] == "-2.112".replace("-", "−")
@@ -94,7 +94,7 @@ def test_edits_update_at_once_and_are_kept_in_the_url(studio):
 
 
 def test_words_and_widths_can_be_changed(studio):
-    page = studio.open("/qkv?toy=swaps")
+    page = studio.open("/playground?toy=swaps")
     page.get_by_role("button", name="Add a word").click()
     page.get_by_label("word 3").fill("नदी")
     page.get_by_role("button", name="dk: one more").click()
@@ -109,7 +109,7 @@ def test_words_and_widths_can_be_changed(studio):
 
 
 def test_server_computes_the_same(studio):
-    page = studio.open("/qkv?toy=swaps")
+    page = studio.open("/playground?toy=swaps")
     page.click("[data-switch=o]")
     page.click("[data-switch=causal]")
     page.click("button.check")
@@ -120,14 +120,14 @@ def test_server_computes_the_same(studio):
 
 
 def test_invalid_toy_is_corrected_and_reported(studio):
-    page = studio.open("/qkv?toy=words+a+b*x+1_2+3_oops*q+I*k+I*v+I")
+    page = studio.open("/playground?toy=words+a+b*x+1_2+3_oops*q+I*k+I*v+I")
     expect(page.locator("#status")).to_contain_text("do not fit (x); they were corrected")
     assert table(page, 3) == [["5", "3"], ["3", "9"]]
 
 
 @pytest.mark.parametrize("kind", ["encoder_self", "decoder_self", "cross"])
 def test_trained_head_agrees_at_every_stage(studio, kind):
-    page = studio.open(f"/qkv?{SENTENCE}&role={kind}&layer=1&head=2&target=2")
+    page = studio.open(f"/inside/head?{SENTENCE}&role={kind}&layer=1&head=2&target=2")
     page.wait_for_selector("[data-stage='10']")
     badges = page.locator(".badge").all_inner_texts()
     assert len(badges) == 8
@@ -139,7 +139,7 @@ def test_trained_head_agrees_at_every_stage(studio, kind):
 
 
 def test_cells_open_their_sum_and_map_rows_select_the_query(studio):
-    page = studio.open(f"/qkv?{SENTENCE}&role=encoder_self")
+    page = studio.open(f"/inside/head?{SENTENCE}&role=encoder_self")
     page.wait_for_selector("[data-stage='10']")
     grid = page.locator("[data-stage='4'] [role=grid]")
     grid.locator("[tabindex='0']").focus()
@@ -162,10 +162,10 @@ def test_cells_open_their_sum_and_map_rows_select_the_query(studio):
 
 
 def test_recurrent_model_links_to_other_views(studio):
-    page = studio.open("/qkv?text=we+are+friends&model=bahdanau")
+    page = studio.open("/inside/head?text=we+are+friends&model=bahdanau")
     assert "no queries, keys and values" in page.locator("#view").inner_text()
     page.get_by_role("button", name="Use transformer").click()
     page.wait_for_selector("[data-stage='10']")
     page.goto(current_url(page).replace("model=transformer", "model=luong"))
     page.get_by_role("link", name="one step").last.click()
-    page.wait_for_url("**/step?*")
+    page.wait_for_url("**/inside?*")

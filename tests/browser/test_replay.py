@@ -32,7 +32,7 @@ def replay(browser, registry):
 
 
 def test_replay_opens_its_sentence_and_names_what_needs_a_model(replay):
-    page = replay.open("/step?text=something+else")
+    page = replay.open("/inside?text=something+else")
     page.wait_for_selector("[role=gridcell]")
     assert "translate" in page.locator("main section").get_attribute("class")
     page.keyboard.press("g")

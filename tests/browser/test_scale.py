@@ -23,7 +23,7 @@ def values(page, which):
 
 
 def open_scale(studio, query=""):
-    page = studio.open(f"/scale{query}")
+    page = studio.open(f"/playground/scaling{query}")
     expect(page.locator(".scale .chart-picture")).to_have_count(3)
     return page
 

@@ -11,7 +11,7 @@ from tests.lessons.untrained_models import ENGLISH, untrained_translator
 from tests.studio.test_decoder_step import KINDS
 
 PREFIX = "%E0%A4%86%E0%A4%A6%E0%A4%AE%E0%A5%80"  # आदमी
-HERE = f"/step?text=the+man+is+tall&prefix={PREFIX}&target=1&source=2"
+HERE = f"/inside?text=the+man+is+tall&prefix={PREFIX}&target=1&source=2"
 RECOMPUTE = """async (response) => {
   const { unpackSteps, recomputeStep } = await import("/static/js/views/step/recompute.js");
   const operands = unpackSteps(response);
@@ -36,7 +36,7 @@ def rows(page):
 
 
 def test_recomputed_scores_agree_with_the_model(studio):
-    page = studio.open("/step")
+    page = studio.open("/inside")
     for decoder in KINDS:
         translator = untrained_translator("gru", decoder)
         [translation] = translator(ENGLISH[0])
@@ -104,7 +104,7 @@ def test_keyboard_moves_and_nothing_plays_by_itself(studio):
 
 
 def test_step_is_clamped_to_the_last(studio):
-    page = open_step(studio, "/step?text=the+man+is+tall&target=500&model=luong")
+    page = open_step(studio, "/inside?text=the+man+is+tall&target=500&model=luong")
     assert page.locator(".step-tokens button").last.get_attribute("aria-current") == "step"
 
 

@@ -13,7 +13,7 @@ BEFORE = STEPS - ALL["training.save_every"]  # the last checkpoint but one of th
 
 
 def test_curves_and_checkpoints_of_a_run(studio):
-    page = studio.open("/train?run=bahdanau")
+    page = studio.open("/learning?run=bahdanau")
     page.wait_for_selector(".train-probe .heatmap")
     assert page.locator(".train-curve:visible h2").first.inner_text() == "Loss"
     frames = page.locator(".frame")
@@ -28,7 +28,7 @@ def test_curves_and_checkpoints_of_a_run(studio):
 
 
 def test_link_opens_a_checkpoint_and_play_continues_from_it(studio):
-    page = studio.open(f"/train?run=transformer&checkpoint={BEFORE}")
+    page = studio.open(f"/learning?run=transformer&checkpoint={BEFORE}")
     page.wait_for_selector(f"text=After {BEFORE} steps:")
     page.wait_for_selector(".frame:last-child[aria-label*='largest weight']")
     page.keyboard.press("p")
@@ -40,7 +40,7 @@ def test_link_opens_a_checkpoint_and_play_continues_from_it(studio):
 def test_toy_training_is_cancelled_or_finished_and_opened(studio, monkeypatch):
     monkeypatch.setitem(TOYS, "reverse", replace(TOYS["reverse"], settings=ENDLESS))
     monkeypatch.setitem(TOYS, "copy", replace(TOYS["copy"], settings=TINY))
-    page = studio.open("/train")
+    page = studio.open("/learning")
     page.click("[data-toy=reverse]")
     page.wait_for_selector("text=of 1000000")
     assert page.locator("[data-toy=copy]").is_disabled()

@@ -126,7 +126,7 @@ def test_hover_does_not_select_and_keyboard_does(studio):
     page.keyboard.press("Space")
     assert query(page)["pinned"] == "2"
     page.keyboard.press("Enter")
-    page.wait_for_url("**/step?*")
+    page.wait_for_url("**/inside?*")
     assert (query(page)["target"], query(page)["source"]) == ("2", "2")
 
 
@@ -183,7 +183,7 @@ def test_head_selection_and_labelled_averages(studio):
     page.locator("select[data-key=head]").select_option("2")
     expect(page.locator(".legend")).not_to_contain_text("summary")
     page.locator(".cell[data-row='0'][data-column='1']").dblclick()
-    page.wait_for_url("**/qkv?*")
+    page.wait_for_url("**/inside/head?*")
     assert [query(page)[key] for key in ("role", "layer", "head", "source")] == [
         "cross",
         "2",

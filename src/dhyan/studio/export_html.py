@@ -61,13 +61,15 @@ def standalone_page(
     base64, and may hold a worker.
     """
     names = _required_modules(ENTRY_MODULE, *(f"views/{view}.js" for view in views))
-    font = subset_font("".join(map(_module, names)) + shown_text, "woff")
+    catalogues = {f"/static/text/{language}.json": _catalogue(language) for language in ("en", "hi")}
+    texts = json.dumps(catalogues, ensure_ascii=False)
+    font = subset_font("".join(map(_module, names)) + texts + shown_text, "woff")
     style = _styles(views).replace(FONT, _data_url(font, "font/woff"))
     import_map = safe_json({"imports": {f"dhyan/{name}": _module_url(name) for name in names}})
     start = f'import "dhyan/{ENTRY_MODULE}";'
     policy = _security_policy(style, import_map, start, worker=bool(blocks))
     page = _STYLE.sub("", (STATIC / "index.html").read_text(encoding="utf-8"))
-    data = {"embedded-responses": safe_json(responses), **(blocks or {})}
+    data = {"embedded-responses": safe_json({**responses, **catalogues}), **(blocks or {})}
     for old, new in {  # the data come last, so that nothing is replaced in them
         "<html ": "<html data-standalone ",
         '<meta charset="utf-8">': f'<meta charset="utf-8">\n{policy}',
@@ -186,6 +188,10 @@ def _required_modules(*entries: str) -> list[str]:
             imports = [_resolve(name, match[2]) for match in _IMPORT.findall(_module(name))]
             queue += [path for path in imports if "${" not in path]
     return sorted(modules)
+
+
+def _catalogue(language: str) -> Any:
+    return json.loads((STATIC / "text" / f"{language}.json").read_text(encoding="utf-8"))
 
 
 def _module(name: str) -> str:

@@ -34,9 +34,7 @@ HEAD_SCORES = ("dot", "scaled_dot")
 POSITIONS = ("sinusoidal", "learned", "none")
 ACTIVATIONS = ("relu", "swiglu")
 PLAIN_SEARCH = ("coverage_penalty", "min_length", "no_repeat_ngram", "sample")
-VIEWS = (  # that need no server
-    *("translate", "step", "qkv", "heads", "mask", "gravity", "scale", "compare"),
-)
+NEED_SERVER = ("beam", "layers", "training", "length")
 DEVANAGARI = "".join(map(chr, range(0x900, 0x980)))
 
 
@@ -64,7 +62,8 @@ def page_card(checked: CheckedModel) -> ModelCard:
     """The model card, with the views that the page can fill without a server."""
     folder = checked.folder
     name = folder.parent.name if folder.name.startswith("step-") else folder.name
-    return replace(model_card(name, folder), views=VIEWS)
+    card = model_card(name, folder)
+    return replace(card, views=tuple(view for view in card.views if view not in NEED_SERVER))
 
 
 def check_supported(recipe: Recipe, name: str) -> None:

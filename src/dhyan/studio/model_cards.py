@@ -9,9 +9,27 @@ from typing import Any
 import numpy as np
 
 from dhyan.checkpoint import find_checkpoint
-from dhyan.config import AttentiveDecoder, TransformerDecoder, load_recipe
+from dhyan.config import (
+    AttentiveDecoder,
+    Recipe,
+    TransformerDecoder,
+    TransformerEncoder,
+    load_recipe,
+)
 from dhyan.pretrained.card import CARD, read_card
 from dhyan.text.languages import UNDETERMINED
+
+ROOMS = {  # of the page, with the views of each; the first has the path of its room
+    "translate": ("translate", "compare"),
+    "inside": ("step", "head", "mask", "layers"),
+    "heads": ("heads",),
+    "beam": ("beam",),
+    "learning": ("training", "length"),
+    "playground": ("self_attention", "gravity", "scaling"),
+}
+OF_EVERY_MODEL = tuple(
+    view for room, views in ROOMS.items() if room != "inside" for view in views
+)
 
 
 @dataclass(frozen=True)
@@ -22,8 +40,8 @@ class ModelCard:
     a synthetic corpus: copy, reverse, dates, numbers, primer. `test_scores` and
     `test` are the scores of a pretrained model on its held-out test set, and the name of that set.
 
-    Of a saved trace, `saved` is its sentence, the only one with an answer, and `views` are the
-    views of the page that it can fill.
+    `views` are the views of the page that it can fill. Of a saved trace, `saved` is its sentence,
+    the only one with an answer.
     """
 
     name: str
@@ -52,7 +70,9 @@ def model_card(name: str, folder: Path) -> ModelCard:
     data = recipe.data
     languages = data.source_language or UNDETERMINED, data.target_language or UNDETERMINED
     card = ModelCard(
-        name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages, task=data.task
+        *(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages),
+        task=data.task,
+        views=views_of_recipe(recipe),
     )
     if not (checkpoint / CARD).is_file():
         return card
@@ -74,11 +94,23 @@ def trace_card(name: str, trace: Mapping[str, Any]) -> ModelCard:
         source_language=_language(trace["text"]),
         target_language=_language(trace["translation"]),
         saved=trace["text"],
-        views=views_of(trace),
+        views=views_of_trace(trace),
     )
 
 
-def views_of(trace: Mapping[str, Any]) -> tuple[str, ...]:
+def views_of_recipe(recipe: Recipe) -> tuple[str, ...]:
+    """The views that a model can fill: a decoder step, or heads, mask and layers."""
+    inside: tuple[str, ...] = ()
+    if not isinstance(recipe.decoder, TransformerDecoder):
+        inside += ("step",)
+    if isinstance(recipe.encoder, TransformerEncoder) or not inside:
+        inside += ("head",)
+    if isinstance(recipe.decoder, TransformerDecoder):
+        inside += ("mask", "layers")
+    return (*inside, *OF_EVERY_MODEL)
+
+
+def views_of_trace(trace: Mapping[str, Any]) -> tuple[str, ...]:
     """The views that a trace can fill without its model."""
     multi_head = any(block["shape"][0] > 1 for block in trace["attention"])
     return ("translate", "heads") if multi_head else ("translate",)

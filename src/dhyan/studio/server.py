@@ -17,6 +17,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
+from dhyan.studio.model_cards import ROOMS
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import CancellableRoute
 from dhyan.studio.routes import (
@@ -42,11 +43,6 @@ ROUTES = (
     beam,
 )  # fmt: skip
 STATIC = files("dhyan.studio") / "static"
-VIEWS = {
-    "translate": "Translate", "beam": "Beam", "step": "One step", "qkv": "Q K V", "layers": "Layers",
-    "heads": "Heads", "mask": "The mask", "gravity": "Gravity", "scale": "Why √d",
-    "length": "Length", "train": "Training", "compare": "Compare",
-}  # fmt: skip
 IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
 MAX_BODY_BYTES = 64 * 1024
 MAX_HEADER_BYTES = 64 * 1024
@@ -81,6 +77,7 @@ def _add_page(app: FastAPI) -> None:
     """One HTML document for every view, its modules and styles, and the Devanagari font."""
     app.mount("/static", StaticFiles(directory=str(STATIC)), name="static")
     page = (STATIC / "index.html").read_text(encoding="utf-8")
+    paths = {"", *ROOMS, *(f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])}
 
     @app.get("/font/deva.ttf", include_in_schema=False)
     def font() -> Response:
@@ -92,14 +89,13 @@ def _add_page(app: FastAPI) -> None:
         return FileResponse(path, media_type="font/ttf", headers=IMMUTABLE)
 
     @app.get("/", include_in_schema=False)
-    @app.get("/{view:path}", include_in_schema=False)
-    def view(view: str = "translate") -> Response:
-        exists = (view or "translate") in VIEWS
-        return HTMLResponse(page) if exists else HTMLResponse(_not_found(), status_code=404)
+    @app.get("/{path:path}", include_in_schema=False)
+    def view(path: str = "") -> Response:
+        return HTMLResponse(page) if path in paths else HTMLResponse(_not_found(), status_code=404)
 
 
 def _not_found() -> str:
-    links = "".join(f'<li><a href="/{view}">{name}</a></li>' for view, name in VIEWS.items())
+    links = "".join(f'<li><a href="/{room}">{room.capitalize()}</a></li>' for room in ROOMS)
     styles = "".join(
         f'<link rel="stylesheet" href="/static/css/{name}.css">' for name in ("base", "not_found")
     )
@@ -109,9 +105,9 @@ def _not_found() -> str:
         '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
         f"<title>Not found · dhyan</title>{styles}"
         '<main class="not-found"><p class="logo"><b lang="hi">ध्यान</b> dhyan</p>'
-        "<h1>There is no such view</h1>"
-        '<p lang="hi">ऐसा कोई दृश्य नहीं है।</p>'
-        f"<nav aria-label='Views'><ul>{links}</ul></nav></main></html>"
+        "<h1>There is no such page</h1>"
+        '<p lang="hi">ऐसा कोई पृष्ठ नहीं है।</p>'
+        f"<nav aria-label='Rooms'><ul>{links}</ul></nav></main></html>"
     )
 
 

@@ -10,26 +10,12 @@
 
 import { el, svg, setChildren } from "./dom.js";
 import { formatNumber, sum, formatTiny } from "./numbers.js";
-import { message, addMessages } from "./messages.js";
+import { message } from "./messages.js";
 import { strip, maxAbs } from "./vector_strips.js";
 import { signedColor, textColor } from "./colors.js";
 
 const CLOSE = 1e-5; // relative; models compute in single precision, the page in double
 const LARGEST_FIRST = "size";
-
-addMessages({
-  sum_agrees: ["agrees with the model to {0}", "मॉडल से {0} तक मेल खाता है"],
-  sum_exact: ["agrees with the model to the last bit", "मॉडल से अंतिम बिट तक मेल खाता है"],
-  sum_differs: ["differs from the model by {0}", "मॉडल से {0} का अंतर है"],
-  sum_terms: ["{0} terms", "{0} पद"],
-  sum_order: ["in order", "क्रम से"],
-  sum_size: ["largest first", "सबसे बड़े पहले"],
-  sum_running: ["running total", "अब तक का योग"],
-  sum_model: ["in the model", "मॉडल में"],
-  sum_chart: ["How the total grows, term by term", "पद-दर-पद योग कैसे बढ़ता है"],
-  sum_table: ["The terms of the sum", "योग के पद"],
-  sum_sorting: ["Order of the terms", "पदों का क्रम"],
-});
 
 /**
  * Whether a difference is within rounding error, and the text that says so.

@@ -18,16 +18,8 @@
 
 import { el, svg, setChildren } from "./dom.js";
 import { drawChart, focusRing, isNavigable } from "./chart_marks.js";
-import { message, addMessages } from "./messages.js";
+import { message } from "./messages.js";
 import { tickFormat } from "./ticks.js";
-
-addMessages({
-  chart_table: ["The same as a table", "यही सारणी के रूप में"],
-  chart_hint: ["Point at the picture, or use the arrow keys, to read its numbers.",
-    "संख्याएँ पढ़ने के लिए चित्र पर इंगित कीजिए या तीर कुंजियों से उसमें चलिए।"],
-  chart_point: ["{0}; {1}: {2}; {3}: {4}", "{0}; {1}: {2}; {3}: {4}"],
-  chart_between: ["between {0} and {1}", "{0} और {1} के बीच"],
-});
 
 /**
  * @typedef {{x: number, y: number, low?: number, high?: number}} Point a y that is not finite is a gap

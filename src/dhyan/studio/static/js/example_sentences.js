@@ -1,17 +1,9 @@
 /** Example sentences, each marked as new to the model or seen in its training. */
 
 import { el } from "./dom.js";
-import { addMessages, message } from "./messages.js";
+import { message } from "./messages.js";
 import { set } from "./state.js";
 import { markElement } from "./training_marks.js";
-
-addMessages({
-  example_order: ["order", "क्रम"],
-  example_money: ["money", "पैसा"],
-  example_river: ["river", "नदी"],
-  example_meaning: ["meaning", "अर्थ"],
-  example_readings: ["two readings", "दो अर्थ"],
-});
 
 /** @type {{text: string, phenomenon: string, start: boolean}[]} */
 let examples = [];

@@ -5,31 +5,10 @@ import { fetchFile } from "./api.js";
 import { standalone } from "./embedded_trace.js";
 import { requestBody } from "./traces.js";
 import { state } from "./state.js";
-import { addMessages, message } from "./messages.js";
+import { message } from "./messages.js";
 import { showStatus } from "./status.js";
 import { asCsv, fileName } from "./export_csv.js";
 import { asPng, asSvg } from "./export_image.js";
-
-addMessages({
-  export_menu: ["Export", "निर्यात"],
-  export_view: ["Image of the view", "चित्र, जैसा दिख रहा है"],
-  export_view_svg: ["vector graphics", "वेक्टर चित्र"],
-  export_view_png: ["two pixels per CSS pixel", "प्रति CSS पिक्सेल दो पिक्सेल"],
-  export_figure: ["Figure for print", "छपाई के लिए चित्र"],
-  export_figure_svg: ["text as outlines", "पाठ रेखाओं के रूप में"],
-  export_figure_png: ["216 dpi", "216 बिंदु प्रति इंच"],
-  export_figure_pdf: ["for a paper", "शोधपत्र के लिए"],
-  export_data: ["Numbers", "संख्याएँ"],
-  export_csv: ["this table, for a spreadsheet", "यह सारणी, स्प्रेडशीट के लिए"],
-  export_json: ["the complete trace, to replay", "पूरा अभिलेख, दोबारा देखने के लिए"],
-  export_page: ["Page", "पृष्ठ"],
-  export_html: ["one file; opens without a server", "एक फ़ाइल; बिना सर्वर के खुलती है"],
-  export_no_picture: ["This view has no image to export.", "पृष्ठ पर अभी कोई चित्र नहीं है।"],
-  export_no_table: ["This view has no table to export.", "पृष्ठ पर अभी कोई सारणी नहीं है।"],
-  export_no_trace: ["Translate a sentence first.", "पहले किसी वाक्य का अनुवाद कीजिए।"],
-  export_working: ["Exporting {0} …", "{0} बन रही है …"],
-  export_saved: ["Saved {0}.", "{0} सहेज ली गई।"],
-});
 
 /**
  * @typedef {object} ExportData what a view offers for export

@@ -13,16 +13,6 @@ import { addNotices } from "./notices.js";
 import { popover } from "./popover.js";
 import { fillMarks, markElement } from "./training_marks.js";
 
-/** Hindi descriptions of the attention scores; recipes have the English ones. */
-const HINDI_DESCRIPTIONS = {
-  none: "अवधान नहीं: एनकोडर की अंतिम अवस्था से डिकोडर शुरू होता है।",
-  bottleneck: "अवधान नहीं: हर चरण पर वही एक सदिश, एनकोडर की अंतिम अवस्था।",
-  additive: "योगात्मक अवधान (बहदानाउ): हर चरण से पहले अवधान।",
-  dot: "गुणनात्मक अवधान (लुओंग): चरण के बाद, स्कोर अदिश गुणनफल।",
-  general: "गुणनात्मक अवधान (लुओंग): चरण के बाद, स्कोर आव्यूह के साथ गुणनफल।",
-  heads: "Transformer: कई हेडों से स्व-अवधान, मास्क वाला अवधान और क्रॉस-अवधान।",
-};
-
 const description = el("p", { id: "model-description", class: "muted" }); // beside the status line
 document.querySelector("body > footer").append(description);
 let cards = [];
@@ -156,8 +146,12 @@ function sentences() {
     lang: card.source_language, on: { click: () => set({ ...modelPatch(card.name), target: 1, source: 1 }) } }, card.saved))));
 }
 
-/** Description of a model: of its task, from its recipe, or by its attention score in Hindi. */
-const describeModel = (card) => (hasMessage(`task_${card?.task}`) ? message(`task_${card.task}`) : lang() === "hi" && HINDI_DESCRIPTIONS[card?.score]) || (card?.about ?? "");
+/** Description of a model: of its task, from its recipe (in English), or by its attention score. */
+function describeModel(card) {
+  if (hasMessage(`task_${card?.task}`)) return message(`task_${card.task}`);
+  if (card?.about && lang() === "en") return card.about;
+  return hasMessage(`score_${card?.score}`) ? message(`score_${card.score}`) : card?.about ?? "";
+}
 
 /** Scores of a model on its held-out test set. */
 const describeScores = (card) => Object.entries(card?.test_scores ?? {}).map(([name, value]) => `${name} ${value.toFixed(1)}`).join(" · ");

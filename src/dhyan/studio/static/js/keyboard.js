@@ -3,27 +3,15 @@
 import { el } from "./dom.js";
 import { setPreference, getPreference } from "./preferences.js";
 import { state, set, hasServer, showsSpecials } from "./state.js";
-import { message, lang } from "./messages.js";
+import { message } from "./messages.js";
 
-const VIEW_KEYS = { t: "translate", s: "step", q: "qkv", h: "heads", m: "mask", v: "gravity", c: "scale",
-  l: "length", r: "train", p: "compare", b: "beam", y: "layers" };
-const SHORTCUTS = [
-  ["/", "focus the sentence field", "वाक्य लिखिए"],
-  ["Enter", "translate; on a cell: open its arithmetic", "अनुवाद; ख़ाने पर: उसका हिसाब खोलिए"],
-  ["Esc", "leave the text field, close a dialog", "बॉक्स से बाहर, संवाद बंद"],
-  ["g t · g s · g q · g h · g m", "go to translate, step, Q K V, heads, mask", "दृश्य: अनुवाद, चरण, Q K V, हेड, मास्क"],
-  ["g v · g c · g l · g r · g p", "gravity, why √d, length, training, compare", "गुरुत्व, √d, लंबाई, प्रशिक्षण, तुलना"],
-  ["g b · g y", "go to beam, layers", "दृश्य: बीम, परतें"],
-  ["← ↑ → ↓ Home End", "move through the figure", "चित्र में चलिए"],
-  ["[ ]", "previous, next layer", "पिछली, अगली परत"],
-  ["{ }", "previous, next head", "पिछला, अगला हेड"],
-  [", .", "previous, next step", "पिछला, अगला चरण"],
-  ["Space · p", "pin a row · play or pause the steps", "पंक्ति पिन कीजिए · चरण चलाइए या रोकिए"],
-  ["u · s · x", "words or tokens · colours · special tokens", "शब्द या टोकन · रंग-मान · विशेष टोकन"],
-  ["n · T", "numbers in the cells · table", "ख़ानों में संख्याएँ · सारणी"],
-  ["y · e · ?", "copy link · export · these keys", "लिंक · निर्यात · ये कुंजियाँ"],
-];
-const NEED_SERVER = ["/", "Enter", "g t · g s · g q · g h · g m", "g v · g c · g l · g r · g p"]; // not offered by a saved trace
+const VIEW_KEYS = { t: "translate", c: "compare", i: "step", q: "head", m: "mask", y: "layers", h: "heads", b: "beam",
+  r: "training", l: "length", p: "self_attention", v: "gravity", d: "scaling" };
+/** The keys, and the end of the name of each message. */
+const SHORTCUTS = [["/", "field"], ["Enter", "enter"], ["Esc", "escape"], ["g t · g i · g h · g b", "rooms"], ["g r · g l · g p · g c", "more_rooms"],
+  ["g q · g m · g y · g v · g d", "views"], ["← ↑ → ↓ Home End", "arrows"], ["[ ]", "layer"], ["{ }", "head"], [", .", "step"],
+  ["Space · p", "pin"], ["u · s · x", "units"], ["n · T", "numbers"], ["y · e · ?", "link"]];
+const NEED_SERVER = ["field", "enter", "more_rooms", "views"]; // not offered by a saved trace
 const SHORTCUTS_OFF = "dhyan-keys-off";
 
 let awaitingView = false;
@@ -88,9 +76,9 @@ export function openShortcuts() {
   off.checked = getPreference(SHORTCUTS_OFF);
   const dialog = el("dialog", { "aria-labelledby": "keys-title", on: { close: () => dialog.remove() } },
     el("h2", { id: "keys-title", tabindex: -1, autofocus: true }, message("keys")),
-    el("dl", {}, ...SHORTCUTS.filter(([key]) => hasServer() || !NEED_SERVER.includes(key)).flatMap(([key, english, hindi]) =>
-      [el("dt", {}, key), el("dd", {}, lang() === "hi" ? hindi : english)])),
-    el("p", {}, el("label", {}, off, ` ${lang() === "hi" ? "एक वर्ण वाली कुंजियाँ बंद रखिए" : "switch single-letter keys off"}`)),
+    el("dl", {}, ...SHORTCUTS.filter(([, name]) => hasServer() || !NEED_SERVER.includes(name)).flatMap(([key, name]) =>
+      [el("dt", {}, key), el("dd", {}, message(`key_${name}`))])),
+    el("p", {}, el("label", {}, off, ` ${message("keys_off")}`)),
     el("button", { type: "button", class: "primary", on: { click: () => dialog.close() } }, message("close")));
   document.body.append(dialog);
   dialog.showModal();

@@ -3,10 +3,10 @@
 import { el, setChildren } from "./dom.js";
 import { get, post, ApiError } from "./api.js";
 import { setPalette } from "./colors.js";
-import { state, set, readAddress, listenToHistory, restrictViews, subscribe, address, VIEWS } from "./state.js";
-import { message, hasMessage, lang } from "./messages.js";
+import { state, set, readAddress, listenToHistory, restrictViews, subscribe, address, ROOMS, roomOf, viewsOf } from "./state.js";
+import { message, lang } from "./messages.js";
 import { isStatusEmpty, showStatus } from "./status.js";
-import { header } from "./header.js";
+import { card, header } from "./header.js";
 import { lesson } from "./lesson_panel.js";
 import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
@@ -31,14 +31,14 @@ async function start() {
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
   document.documentElement.toggleAttribute("data-model", hasModel);
-  const views = models.flatMap((model) => model.views);
-  const viewAvailable = !models.length || models.some((model) => !model.views.length) || restrictViews(views);
+  const viewAvailable = !models.length || restrictViews(models.flatMap((model) => model.views));
   document.addEventListener("model-ready", () => {
     if (document.querySelector("#status").textContent === message("model_loading")) showStatus(message("ready"));
   });
   loadModel();
   if (hasModel && !state.text && examples.length) set({ text: examples[0].text }, { replace: true });
   header(models);
+  chooseView();
   renderNavigation();
   bindShortcuts();
   setExportSource(() => currentView.exportData());
@@ -65,13 +65,29 @@ function reportCorrections(corrected) {
   if (corrected.length) addNotices(corrected.map(([key, value]) => (key === "text" ? message("corrected_text", value.length) : message("corrected", key, value))));
 }
 
+/** In a room with a view for each kind of model, show the one for the selected model. */
+function chooseView() {
+  const views = viewsForModel(roomOf(state.view));
+  if (!views.includes(state.view)) set({ view: views[0] }, { replace: true });
+}
+
+/** The views of a room that can show the selected model; all if none can, as each says what it needs. */
+function viewsForModel(room) {
+  const views = viewsOf(room);
+  const suitable = views.filter((view) => card()?.views.includes(view));
+  return suitable.length ? suitable : views;
+}
+
 async function changed(keysChanged) {
+  if (keysChanged.has("model") || keysChanged.has("view")) {
+    chooseView();
+    renderNavigation();
+  }
   if (keysChanged.has("language") || keysChanged.has("theme") || keysChanged.has("view")) applyAppearance();
   if (keysChanged.has("language") || keysChanged.has("theme")) {
     renderNavigation();
     await show({ reopen: true });
-  } else if (keysChanged.has("view")) {
-    renderNavigation();
+  } else if (currentView.name !== state.view) {
     await show();
   } else {
     currentView.update(keysChanged);
@@ -89,23 +105,32 @@ async function show({ reopen = false } = {}) {
   const view = module.open();
   currentView = { ...EMPTY, ...view, name: state.view };
   setChildren(main, noticeBox, view.node);
-  lesson(module.lesson);
+  lesson(state.view);
   if (isStatusEmpty() && !state.text) showStatus(message(state.model ? "ready" : "no_model"));
 }
 
+/** The rooms, and the views of the current one. */
 function renderNavigation() {
-  const links = VIEWS.filter((view) => hasMessage(`view_${view}`)).map((view) => el("li", {},
-    el("a", { href: address({ ...state, view }), "aria-current": view === state.view ? "page" : null,
-      on: { click: (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        set({ view });
-        main.focus();
-      } } }, message(`view_${view}`))));
-  setChildren(document.querySelector("#navigation"), el("h2", { id: "navigation-title", class: "visually-hidden" }, message("views")),
-    el("ul", {}, ...links));
-  const currentLink = document.querySelector("#navigation [aria-current]");
-  if (currentLink) currentLink.closest("#navigation").scrollLeft = currentLink.offsetLeft - currentLink.closest("#navigation").clientWidth / 3;
+  const current = roomOf(state.view);
+  const rooms = Object.keys(ROOMS).filter((room) => viewsOf(room).length);
+  const views = viewsForModel(current);
+  setChildren(document.querySelector("#navigation"), el("h2", { id: "navigation-title", class: "visually-hidden" }, message("rooms")),
+    el("ul", { class: "rooms" }, ...rooms.map((room) => navigationLink(message(`room_${room}`), room === current ? state.view : viewsForModel(room)[0], room === current))),
+    views.length > 1 && el("ul", { class: "room-views", "aria-label": message(`room_${current}`) },
+      ...views.map((view) => navigationLink(message(`view_${view}`), view, view === state.view))));
+  for (const list of document.querySelectorAll("#navigation ul")) {
+    const link = list.querySelector("[aria-current]");
+    if (link) list.scrollLeft = link.offsetLeft - list.clientWidth / 3;
+  }
+}
+
+function navigationLink(text, view, current) {
+  return el("li", {}, el("a", { href: address({ ...state, view }), "aria-current": current ? "page" : null, on: { click: (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    set({ view });
+    main.focus();
+  } } }, text));
 }
 
 start();

@@ -3,9 +3,7 @@
 import { el, math } from "./dom.js";
 import { signedColor, weightColor, textColor } from "./colors.js";
 import { maxAbs } from "./vector_strips.js";
-import { message, addMessages } from "./messages.js";
-
-addMessages({ matrix_cell: ["{0}, {1}, {2}: {3}", "{0}, {1}, {2}: {3}"] });
+import { message } from "./messages.js";
 
 /**
  * @typedef {object} Matrix

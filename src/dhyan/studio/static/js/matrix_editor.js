@@ -9,19 +9,12 @@
 
 import { el } from "./dom.js";
 import { formatNumber } from "./numbers.js";
-import { message, addMessages } from "./messages.js";
+import { message } from "./messages.js";
 import { showStatus } from "./status.js";
 import { addBrackets, matrixFrame, highlightCells, nextCell, indices } from "./matrix.js";
 
 const MAX_MAGNITUDE = 9999;
 const MAX_WORD_LENGTH = 20;
-
-addMessages({
-  edit_cell: ["{0}, row {1}, column {2}", "{0}, पंक्ति {1}, स्तंभ {2}"],
-  edit_word: ["word {0}", "शब्द {0}"],
-  edit_remove: ["Remove {0}", "{0} हटाइए"],
-  edit_invalid: ["“{0}” is not a number; the value stays {1}.", "“{0}” कोई संख्या नहीं है; {1} ही रखा गया है।"],
-});
 
 /**
  * @param {{name: string, ariaLabel: string, values: number[][], onChange: (row: number, column: number, value: number) => void,

@@ -2,8 +2,22 @@
 
 import { standalone, framed } from "./embedded_trace.js";
 
-export let VIEWS = ["translate", "beam", "step", "qkv", "layers", "heads", "mask", "gravity", "scale", "length",
-  "train", "compare"];
+/** The rooms of the page and the views of each. The path of a view is that of its room and, after the first, its own name. */
+export const ROOMS = {
+  translate: ["translate", "compare"],
+  inside: ["step", "head", "mask", "layers"],
+  heads: ["heads"],
+  beam: ["beam"],
+  learning: ["training", "length"],
+  playground: ["self_attention", "gravity", "scaling"],
+};
+let views = Object.values(ROOMS).flat(); // those of this page
+
+/** The room of a view. @param {string} view */
+export const roomOf = (view) => Object.keys(ROOMS).find((room) => ROOMS[room].includes(view));
+
+/** The views of a room that this page has. @param {string} room */
+export const viewsOf = (room) => ROOMS[room].filter((view) => views.includes(view));
 
 /** Characters of a sentence; the server refuses more. */
 export const MAX_TEXT = 500;
@@ -57,7 +71,7 @@ const KEYS = {
 const listeners = new Set();
 export const state = { view: "translate" };
 
-const VIEWS_WITH_SPECIALS = ["heads", "train"]; // heads attend to them, and a toy's end is part of its task
+const VIEWS_WITH_SPECIALS = ["heads", "training"]; // heads attend to them, and a toy's end is part of its task
 const LONG = 24; // words or tokens from which small weights are shown by the square root
 
 /** Whether the model of the page can be asked: not where only a saved trace is shown. */
@@ -75,17 +89,17 @@ export function subscribe(listener) {
   return () => listeners.delete(listener);
 }
 
-/** Restrict navigation to some views; returns whether the current one is among them. */
-export function restrictViews(views) {
-  VIEWS = VIEWS.filter((view) => views.includes(view));
-  const available = VIEWS.includes(state.view);
-  if (!available) state.view = VIEWS[0];
+/** Restrict the page to some views; returns whether the current one is among them. @param {string[]} allowed */
+export function restrictViews(allowed) {
+  views = views.filter((view) => allowed.includes(view));
+  const available = views.includes(state.view);
+  if (!available) state.view = viewsOf(roomOf(state.view))[0] ?? views[0];
   return available;
 }
 
 /** Whether a view is available; dispatches `view-unavailable` if not. */
 function isAvailable(view) {
-  const available = VIEWS.includes(view);
+  const available = views.includes(view);
   if (!available) document.dispatchEvent(new CustomEvent("view-unavailable"));
   return available;
 }
@@ -108,7 +122,12 @@ export function address(target = state) {
     if (value !== undefined && String(value) !== String(rule.default)) query.set(key, String(value));
   }
   const text = query.toString();
-  return `${standalone ? "#" : ""}/${target.view}${text ? `?${text}` : ""}`;
+  return `${standalone ? "#" : ""}${pathOf(target.view)}${text ? `?${text}` : ""}`;
+}
+
+function pathOf(view) {
+  const room = roomOf(view);
+  return view === ROOMS[room][0] ? `/${room}` : `/${room}/${view}`;
 }
 
 /** Read the state from the URL; returns [key, value] of every corrected value. */
@@ -116,8 +135,9 @@ export function readAddress(url = location) {
   const [path, search] = standalone ? url.hash.slice(1).split("?") : [url.pathname, url.search];
   const query = new URLSearchParams(search);
   const corrected = [];
-  const view = path.split("/")[1];
-  if (!view || isAvailable(view)) state.view = view || "translate";
+  const [, room = "", name] = path.split("/");
+  const view = name ?? ROOMS[room || "translate"]?.[0];
+  if (isAvailable(view)) state.view = view;
   for (const [key, rule] of Object.entries(KEYS)) {
     const [value, valid] = parseValue(query.get(key), rule);
     state[key] = value;

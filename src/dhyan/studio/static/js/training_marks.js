@@ -2,15 +2,8 @@
 
 import { post } from "./api.js";
 import { el } from "./dom.js";
-import { addMessages, message } from "./messages.js";
+import { message } from "./messages.js";
 import { state } from "./state.js";
-
-addMessages({
-  mark_new: ["new", "नया"],
-  mark_seen: ["seen in training", "प्रशिक्षण में देखा हुआ"],
-  mark_new_title: ["The model was not trained on this sentence.", "मॉडल इस वाक्य पर प्रशिक्षित नहीं हुआ।"],
-  mark_seen_title: ["The model was trained on this sentence.", "मॉडल इस वाक्य पर प्रशिक्षित हुआ है।"],
-});
 
 const answers = new Map(); // by model and sentence: true, false, or null if it is not known
 const keyOf = (text) => JSON.stringify([state.model, text]);

@@ -10,16 +10,9 @@
 import { el, setChildren } from "./dom.js";
 import { signedColor, textColor } from "./colors.js";
 import { norm, formatNumber } from "./numbers.js";
-import { message, addMessages } from "./messages.js";
+import { message } from "./messages.js";
 
 export const DEFAULT_COUNT = 8;
-
-addMessages({
-  strip_all: ["all {0}", "सभी {0}"],
-  strip_first: ["first {0}", "पहले {0}"],
-  strip_cell: ["{0}, number {1}: {2}", "{0}, संख्या {1}: {2}"],
-  strip_norm: ["norm {0}", "नॉर्म {0}"],
-});
 
 /**
  * @typedef {object} Strip

@@ -13,8 +13,6 @@ import { requestBody } from "../traces.js";
 import { explainWinner, finished, labelOf, pathTo, winnerOf } from "./beam/explain.js";
 import { drawTree, lengthPower } from "./beam/tree.js";
 
-export { lesson } from "./beam/messages.js";
-
 const DEFAULT_WIDTH = 4; // where the header has greedy search, which has no tree
 
 /** Hypotheses kept at each step. */

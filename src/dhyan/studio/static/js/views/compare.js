@@ -10,22 +10,10 @@ import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { card, models } from "../header.js";
 import { invalidateTrace, fetchTrace } from "../traces.js";
-import "./translate/messages.js";
 import { attentionView, ONE_VECTOR, strongest } from "./translate/attention_view.js";
-import "./compare/messages.js";
 import { matchTokens } from "./compare/match_tokens.js";
 import { sourceTable, difference } from "./compare/difference.js";
 import { fillMarks, markElement } from "../training_marks.js";
-
-export const lesson = {
-  title: ["Compare two models", "दो मॉडलों की तुलना"],
-  text: ["Two models may produce the same translation with different attention. Point at a cell in one map: the other shows the same position.\nThe difference is B − A, cell by cell; every row of it sums to zero, because both rows sum to one.",
-    "दो मॉडल एक ही अनुवाद अलग-अलग अवधान से दे सकते हैं। एक मानचित्र के ख़ाने पर संकेत कीजिए: दूसरा वही स्थान दिखाता है।\nअंतर B − A है, ख़ाना-दर-ख़ाना; उसकी हर पंक्ति का योग शून्य है, क्योंकि दोनों पंक्तियों का योग एक है।"],
-  question: ["Additive attention attends before the new decoder state is computed, Luong's after it. Which of the two should attend more sharply to the word being translated?",
-    "योगात्मक अवधान डिकोडर की नई अवस्था से पहले परिकलित होता है, लुओंग का उसके बाद। अनुवाद किए जा रहे शब्द पर दोनों में से किसका भार अधिक केंद्रित होगा?"],
-  answer: ["Neither holds in general: compare the entropies at the right of the rows, and try several sentences. A lower entropy means sharper attention.",
-    "इसका कोई सामान्य नियम नहीं: पंक्तियों के दाईं ओर की एंट्रॉपी की तुलना कीजिए और कई वाक्य आज़माइए। कम एंट्रॉपी का अर्थ है अधिक केंद्रित अवधान।"],
-};
 
 const MIN_CELL = 18; // pixels of a cell with a number in it
 const MAP_MARGINS = 220; // pixels of labels, entropies and card around the cells

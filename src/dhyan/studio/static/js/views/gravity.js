@@ -5,47 +5,9 @@ import { controls, segments, slider } from "../controls.js";
 import { scatterPlot } from "../scatter_plot.js";
 import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
-import { addMessages, message } from "../messages.js";
+import { message } from "../messages.js";
 import { distance, parsePoints, applyLayers, SENTENCES, formatPoints } from "./gravity/toy.js";
 import { modelPlane } from "./gravity/model.js";
-
-addMessages({
-  gravity_source: ["Source of the vectors", "सदिशों का स्रोत"],
-  gravity_toy: ["toy", "खिलौना"],
-  gravity_model: ["this model", "यह मॉडल"],
-  gravity_sentence: ["Sentence", "वाक्य"],
-  gravity_weights: ["Weights", "भार"],
-  gravity_softmax: ["softmax", "softmax"],
-  gravity_fixed: ["fixed, as in the notes: .8 / .2", "निश्चित, नोट्स जैसे: .8 / .2"],
-  gravity_temperature: ["Temperature", "तापमान"],
-  gravity_layers: ["Layers", "परतें"],
-  gravity_reset: ["Reset the words", "शब्द वापस रखिए"],
-  gravity_plane: ["Words in the plane: circles are embeddings, arrows lead to context vectors",
-    "तल में शब्द: वृत्त एम्बेडिंग हैं, तीर संदर्भ सदिशों तक जाते हैं"],
-  gravity_point: ["{0} at {1}, {2}; after attention at {3}, {4}. Arrow keys move it.",
-    "{0} {1}, {2} पर; अवधान के बाद {3}, {4} पर। तीर कुंजियाँ इसे खिसकाती हैं।"],
-  gravity_caption: ["○ embedding, → context vector. Drag a circle, or focus it and press arrow keys (Shift: small steps).",
-    "○ एम्बेडिंग, → संदर्भ सदिश। वृत्त को खींचिए, या उस पर फ़ोकस करके तीर कुंजियाँ दबाइए (Shift: थोड़ा-थोड़ा)।"],
-  gravity_moves: ["bank moves from [{0}, {1}] to [{2}, {3}].", "bank [{0}, {1}] से [{2}, {3}] पर जाता है।"],
-  gravity_distance: ["Its distance to {0} changes from {1} to {2}.", "{0} से उसकी दूरी {1} से {2} हो जाती है।"],
-  gravity_collapsed: ["After {0} layers all words are at nearly the same point: averaging without residual connections makes them equal.",
-    "{0} परतों के बाद सब शब्द लगभग एक ही जगह हैं: रेसिड्युअल जोड़ के बिना माध्य लेने से वे एक जैसे हो जाते हैं।"],
-  gravity_row: ["Weights of the first layer: how much of each word (column) goes into a word (row)",
-    "पहली परत के भार: हर शब्द (स्तंभ) का कितना भाग किसी शब्द (पंक्ति) में जाता है"],
-  gravity_formula: ["No parameters: weights = softmax(x·y ÷ T) with the vectors ÷ 10, and every word becomes the weighted mean of all.",
-    "कोई प्राचल नहीं: भार = softmax(x·y ÷ T), सदिश ÷ 10 के साथ, और हर शब्द सबका भारित माध्य बन जाता है।"],
-  gravity_fixed_text: ["Fixed weights: .8 for the word itself, .2 for the others.",
-    "निश्चित भार: शब्द के अपने लिए .8, दूसरों के लिए .2।"],
-});
-
-export const lesson = {
-  title: ["Attention as weighted averaging", "अवधान: भारित माध्य"],
-  text: ["The embedding of bank is one point, whatever the sentence. In the toy, attention replaces it by a weighted mean of the sentence: beside money it moves towards money, beside river towards river. A trained model need not follow this rule: choose “this model” and compare.\nThe temperature divides the scores: a low one lets the best match win, a high one mixes evenly. At T = 0.37 the softmax gives bank the notes' weights, .2 and .8.",
-    "bank की एम्बेडिंग एक ही बिंदु है, वाक्य कोई भी हो। खिलौने में अवधान उसकी जगह वाक्य का भारित माध्य रखता है: money के साथ वह money की ओर जाता है, river के साथ river की ओर। प्रशिक्षित मॉडल में यह नियम ज़रूरी नहीं: “यह मॉडल” चुनकर तुलना कीजिए।\nतापमान स्कोरों को भाग देता है: कम हो तो सबसे अच्छा मेल जीतता है, अधिक हो तो सब बराबर मिलते हैं। T = 0.37 पर softmax से bank को नोट्स वाले भार .2 और .8 मिलते हैं।"],
-  question: ["Raise the number of layers. Where do the words end up?", "परतों की संख्या बढ़ाइए। शब्द अंत में कहाँ पहुँचते हैं?"],
-  answer: ["At one common point, unless the temperature is so low that each word attends to itself only: repeated averaging removes the differences. Transformers add each layer's output to its input (a residual connection), which keeps the words apart.",
-    "एक ही साझे बिंदु पर, जब तक तापमान इतना कम न हो कि हर शब्द अपने तक रहे: बार-बार माध्य लेने से अंतर मिट जाते हैं। असली मॉडल हर परत को पहले वाले में जोड़ते हैं (रेसिड्युअल जोड़), जिससे शब्द अलग बने रहते हैं।"],
-};
 
 const RANGE = { x: [-1, 14], y: [-5, 9] };
 const COLLAPSE_DISTANCE = 0.05;

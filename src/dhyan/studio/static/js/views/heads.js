@@ -1,6 +1,5 @@
 /** Heads view: thumbnails of all heads, one enlarged, and its ablation. */
 
-import "./heads/messages.js";
 import { post } from "../api.js";
 import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls, list, segments } from "../controls.js";
@@ -17,16 +16,6 @@ import { viewSettings } from "../view_settings.js";
 import { STATISTICS, headStatistics, formatStatistic } from "./heads/statistics.js";
 import { difference, likelihood } from "./heads/ablation.js";
 import { definitions, tileGallery } from "./heads/tiles.js";
-
-export const lesson = {
-  title: ["Multi-head attention", "मल्टी-हेड अवधान"],
-  text: ["A Transformer attends with several heads in parallel. Each head has its own queries, keys and values, and so its own attention weights.\nSome heads have a recognisable pattern: attend to the previous word, to the same position, or to the first token. Others spread their weight.\nA pattern does not prove a use. Ablate a head and see how the translation changes.",
-    "Transformer में कई हेड समांतर होते हैं। हर हेड के अपने प्रश्न, कुंजियाँ और मान हैं, इसलिए अपने अवधान भार भी।\nकुछ हेडों का स्वरूप पहचाना जा सकता है: पिछले शब्द, उसी स्थान या पहले टोकन पर ध्यान। बाक़ी का भार फैला होता है।\nस्वरूप उपयोग का प्रमाण नहीं है। हेड बंद करके देखिए कि अनुवाद कैसे बदलता है।"],
-  question: ["Order the heads by importance. Is the head with the lowest entropy the most important one?",
-    "हेडों को महत्त्व के क्रम में रखिए। क्या सबसे कम एंट्रॉपी वाला हेड ही सबसे महत्त्वपूर्ण है?"],
-  answer: ["Often not. What a head attends to need not be what the output depends on: other heads may carry the same information. The numbers on the tiles show it for this sentence.",
-    "प्रायः नहीं। हेड का ध्यान जहाँ है, आउटपुट उसी पर निर्भर हो यह ज़रूरी नहीं: वही सूचना दूसरे हेडों में भी हो सकती है। इस वाक्य के लिए यह चित्रों पर लिखी संख्याओं से दिखता है।"],
-};
 
 export function open() {
   const note = el("div", { class: "heads-note" });
@@ -210,7 +199,7 @@ export function open() {
         announce(row, column);
       },
       onHover: (row, column) => row !== null && column !== null && announce(row, column),
-      onOpen: (row, column) => set({ view: card()?.score === "heads" ? "qkv" : "step", target: row + 1, source: column + 1 }) }));
+      onOpen: (row, column) => set({ view: card()?.score === "heads" ? "head" : "step", target: row + 1, source: column + 1 }) }));
     announce(...selection);
     updateAblation();
   }
@@ -228,7 +217,7 @@ export function open() {
     const focused = document.activeElement?.id === "ablate-head";
     setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
       el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
-    el("p", {}, el("a", { href: address({ ...state, view: "qkv", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
+    el("p", {}, el("a", { href: address({ ...state, view: "head", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
       message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;

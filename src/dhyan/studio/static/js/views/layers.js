@@ -9,9 +9,6 @@ import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
 import { showStatus } from "../status.js";
 import { requestBody } from "../traces.js";
-import "./layers/messages.js";
-
-export { lesson } from "./layers/messages.js";
 
 const MOST_CHANGES = 3; // named in the summary
 

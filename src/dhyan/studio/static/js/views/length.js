@@ -10,9 +10,6 @@ import { message, hasMessage } from "../messages.js";
 import { showStatus } from "../status.js";
 import { models } from "../header.js";
 import { sentenceCards } from "./length/sentences.js";
-import "./length/messages.js";
-
-export { lesson } from "./length/messages.js";
 
 const SIZES = [20, 40, 100, 200];
 const RIGHT = 110; // margin in pixels for names at the line ends

@@ -13,20 +13,9 @@ import { showStatus } from "../status.js";
 import { heads, selectHead } from "../trace.js";
 import { message } from "../messages.js";
 import { leakForm, leakTable, verdict } from "./mask/leak_test.js";
-import "./mask/messages.js";
 
 const MIN_READABLE_CELL = 16; // smallest cell width for −∞, in pixels
 const MAX_BESIDE = 14; // words of the largest map beside the leak test
-
-export const lesson = {
-  title: ["The causal mask", "कारणात्मक मास्क (causal mask)"],
-  text: ["In training the decoder gets the whole translation at once (teacher forcing). If a position could attend to the next word, it would copy it and learn nothing.\nSo every score above the diagonal is set to −∞ before the softmax: the weight there is exactly 0, and the row still sums to one.\nThe leak test checks it: when one word changes, the outputs before it must not change at all.",
-    "प्रशिक्षण में समय बचाने के लिए डिकोडर को पूरा अनुवाद एक साथ दिया जाता है। किसी स्थान का ध्यान अगले शब्द पर जा सकता तो वह उसकी नक़ल करता और कुछ न सीखता।\nइसलिए विकर्ण के ऊपर का हर स्कोर softmax से पहले −∞ कर दिया जाता है: वहाँ भार ठीक 0 है, और पंक्ति का योग फिर भी एक।\nरिसाव की जाँच इसे परखती है: एक शब्द बदलने पर उससे पहले के आउटपुट बिल्कुल नहीं बदलने चाहिए।"],
-  question: ["Change the last word of the translation. At how many positions does the output change, with the mask and without it?",
-    "अनुवाद का अंतिम शब्द बदलिए। आउटपुट कितने स्थानों पर बदलता है, मास्क के साथ और उसके बिना?"],
-  answer: ["With the mask, at one position: that of the changed word. Without it, at all positions, because each now attends to the last word.",
-    "मास्क के साथ एक स्थान पर: बदले हुए शब्द के। उसके बिना सब स्थानों पर, क्योंकि अब हर स्थान का ध्यान अंतिम शब्द पर भी है।"],
-};
 
 export function open() {
   const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
@@ -153,7 +142,7 @@ export function open() {
       scale: colorScaleOf(words.length), numbers: state.numbers === "1", minCellWidth: MIN_READABLE_CELL, maxWidth: map.clientWidth || undefined,
       onFocus: (row, column) => setChildren(live, cellText(row, column)),
       onHover: (row, column) => row !== null && column !== null && setChildren(live, cellText(row, column)),
-      onOpen: (row, column) => set({ view: "qkv", role: "decoder_self", target: row + 1, source: column + 1 }) }));
+      onOpen: (row, column) => set({ view: "head", role: "decoder_self", target: row + 1, source: column + 1 }) }));
     displayedTable = { values, rows: leakResponse.decoder_input, columns: leakResponse.decoder_input };
   }
 
@@ -190,10 +179,10 @@ export function open() {
 
 /** Link to the toy with a causal mask. */
 function toy() {
-  const target = { ...state, view: "qkv", toy: "how" };
+  const target = { ...state, view: "self_attention", toy: "how" };
   return el("p", { class: "mask-toy" }, el("a", { href: address(target), on: { click: (event) => {
     event.preventDefault();
-    set({ view: "qkv", toy: "how" });
+    set({ view: "self_attention", toy: "how" });
   } } }, message("mask_toy")));
 }
 

@@ -1,6 +1,5 @@
 /** One decoder step of a recurrent model: every number of the attention, recomputed on the page. */
 
-import "./step/messages.js";
 import { el, setChildren, text } from "../dom.js";
 import { post } from "../api.js";
 import { badge } from "../arithmetic.js";
@@ -14,15 +13,6 @@ import { showStatus } from "../status.js";
 import { message } from "../messages.js";
 import { computationGrid, WIDE_COLUMN, TINY_COLUMN } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
-
-export const lesson = {
-  title: ["From a state to a context", "अवस्था से संदर्भ तक"],
-  text: ["Read the picture from top to bottom. A decoder state is the query; every encoder state gets a score; the softmax turns scores into weights; the context is the weighted sum of the states.\nEvery number is the model's own or is recomputed here from the numbers above it. Choose a cell to see its sum.",
-    "चित्र को ऊपर से नीचे पढ़िए। डिकोडर की एक अवस्था प्रश्न है; एनकोडर की हर अवस्था का एक स्कोर है; softmax स्कोरों से भार बनाता है; संदर्भ अवस्थाओं का भारित योग है।\nहर संख्या मॉडल की है या ऊपर की संख्याओं से यहीं परिकलित है। किसी ख़ाने को चुनिए और उसका योग देखिए।"],
-  question: ["Go to the next step. Which rows change, and which stay the same?", "एक चरण आगे जाइए। कौन-सी पंक्तियाँ बदलती हैं और कौन-सी वैसी ही रहती हैं?"],
-  answer: ["The encoder states and their projections stay: they are computed once per sentence. Everything that depends on the query changes, down to the context.",
-    "शब्दों की अवस्थाएँ और आव्यूह से बने उनके रूप वही रहते हैं: वे वाक्य के लिए एक बार परिकलित होते हैं। जो कुछ प्रश्न पर निर्भर है, संदर्भ तक, वह बदलता है।"],
-};
 
 const PLAY_INTERVAL = 1400; // milliseconds per step while playing
 const SUPPORTED_SCORES = ["additive", "concat", "dot", "scaled_dot", "general", "location"];
@@ -62,7 +52,6 @@ export function open() {
     response = computed = null;
     setChildren(top);
     setChildren(predictions);
-    if (card()?.score === "heads") return renderTransformerNotice();
     if (card()?.score === "none") return renderNoAttention();
     setChildren(picture, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
@@ -80,13 +69,6 @@ export function open() {
       setChildren(picture, alternatives());
       showStatus(error);
     }
-  }
-
-  /** Notice for a Transformer, with a link to its view. */
-  function renderTransformerNotice() {
-    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_heads", state.model)),
-      el("p", { class: "step-links" }, link({ view: "qkv" }, message("step_to_qkv")), ...compatibleModels())));
-    showStatus(message("step_heads", state.model));
   }
 
   /** Notice for a model without attention. */

@@ -20,16 +20,6 @@ import { legend } from "./translate/legend.js";
 import { loadingProgress } from "./translate/loading.js";
 import { bottleneckDiagram } from "./translate/bottleneck.js";
 import { quality } from "./translate/quality.js";
-import "./translate/messages.js";
-
-export const lesson = {
-  title: ["Attention map", "अवधान मानचित्र"],
-  text: ["Each row of the map is a word of the translation, in output order. The stronger a cell's colour, the larger the attention weight of that source word; a row sums to one.\nHindi puts the verb last, so the large weights leave the diagonal. The thin line under each word of the translation is its probability; the most probable tokens of each step are beside the map.",
-    "अवधान (attention) साधारण हिंदी में ध्यान है; इस परियोजना का नाम भी यही है। मानचित्र की हर पंक्ति अनुवाद का एक शब्द है, आउटपुट के क्रम में। ख़ाने का रंग जितना प्रबल, उस स्रोत शब्द का अवधान भार उतना बड़ा; पंक्ति का योग एक है।\nहिंदी में क्रिया अंत में आती है, इसलिए बड़े भार विकर्ण से हट जाते हैं। अनुवाद के हर शब्द के नीचे की पतली रेखा उसकी प्रायिकता है; हर चरण के सबसे संभावित टोकन मानचित्र के पास हैं।"],
-  question: ["Which source word does the last Hindi word before the full stop attend to?", "पूर्ण विराम से पहले के अंतिम हिंदी शब्द का ध्यान किस स्रोत शब्द पर है?"],
-  answer: ["Usually the English verb or its auxiliary: the verb is last in Hindi and near the start in English. Select that row to check.",
-    "प्रायः अंग्रेज़ी क्रिया या उसकी सहायक क्रिया को: क्रिया अंग्रेज़ी में आरंभ के पास और हिंदी में अंत में आती है। जाँचने के लिए वह पंक्ति चुनिए।"],
-};
 
 const PLAY_INTERVAL = 1100; // milliseconds per step while playing
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
@@ -234,7 +224,7 @@ export function open() {
     const [i, j] = tokensOf(view, trace, row, column);
     const same = i === row + 1 && j === column + 1;
     const position = { target: i, source: j, pinned: 0, ...(same ? {} : { unit: "token" }) };
-    if (modelCard().score === "heads") set({ view: "qkv", role: "cross", layer: view.block.layer, head: headOf(view, row, column), ...position });
+    if (modelCard().score === "heads") set({ view: "head", role: "cross", layer: view.block.layer, head: headOf(view, row, column), ...position });
     else set({ view: "step", ...position });
   }
 

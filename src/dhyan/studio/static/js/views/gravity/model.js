@@ -6,34 +6,9 @@ import { controls, slider } from "../../controls.js";
 import { scatterPlot } from "../../scatter_plot.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set } from "../../state.js";
-import { addMessages, message } from "../../messages.js";
+import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
-
-addMessages({
-  gravity_working: ["Encoding the sentence …", "वाक्य पढ़ा जा रहा है …"],
-  gravity_model_layers: ["Layers", "परतें"],
-  gravity_map: ["{0} in the plane: circles are embeddings, arrows lead to the vectors after layer {1}",
-    "तल में {0}: वृत्त एम्बेडिंग हैं, तीर परत {1} के बाद के सदिशों तक जाते हैं"],
-  gravity_projection: ["A projection: of {0} dimensions two are drawn, those in which the embeddings differ most; the axes stay the same for every layer. They hold {1} % of the variance of the embeddings and {2} % of that after layer {3}. Points that are close here need not be close in the full space.",
-    "यह एक प्रक्षेपण है: {0} विमाओं में से दो खींची गई हैं, जिनमें एम्बेडिंग सबसे अधिक भिन्न हैं; अक्ष हर परत के लिए वही रहते हैं। इनमें एम्बेडिंग के प्रसरण का {1} % और परत {3} के बाद के प्रसरण का {2} % है। यहाँ जो पास दिखे, वह सचमुच पास हो, यह आवश्यक नहीं।"],
-  gravity_recurrent: ["This encoder is recurrent: its states are not sums of embeddings but are in a space of their own. So there are two planes, each with its own two principal axes, and no arrows between them.",
-    "यह एनकोडर आवर्ती है: इसकी अवस्थाएँ एम्बेडिंगों का योग नहीं हैं, उनकी अपनी ही समष्टि है। इसलिए दो तल हैं, हर एक के अपने दो मुख्य अक्ष, और उनके बीच तीर नहीं।"],
-  gravity_embeddings: ["Embeddings", "एम्बेडिंग"],
-  gravity_states: ["States after the encoder", "एनकोडर के बाद की अवस्थाएँ"],
-  gravity_share: ["A projection: its axes hold {0} % and {1} % of the variance.",
-    "यह एक प्रक्षेपण है: अक्षों पर {0} % और {1} % प्रसरण है।"],
-  gravity_word: ["{0}, embedded at {1}, {2}; after layer {3} at {4}, {5}", "{0}, एम्बेडिंग {1}, {2} पर; परत {3} के बाद {4}, {5} पर"],
-  gravity_position: ["{0} at {1}, {2}", "{0} {1}, {2} पर"],
-  gravity_compared: ["In all {0} dimensions", "सभी {0} विमाओं में"],
-  gravity_closer: ["{0} comes closer to {1}: cosine {2} before, {3} after layer {4}.", "{0}, {1} के पास आता है: कोसाइन पहले {2}, परत {4} के बाद {3}।"],
-  gravity_farther: ["{0} does not come closer to {1}: cosine {2} before, {3} after layer {4}.", "{0}, {1} के पास नहीं आता: कोसाइन पहले {2}, परत {4} के बाद {3}।"],
-  gravity_not_toy: ["A trained layer does more than average: it transforms the words it attends to (W_V, W_O), adds the result to the word itself, and applies a feed-forward network. So a word may also move away from one it attends to; the toy's rule does not hold here.",
-    "प्रशिक्षित परत केवल माध्य नहीं लेती: जिन शब्दों पर ध्यान है उन्हें वह बदलती है (W_V, W_O), परिणाम को शब्द में जोड़ती है, फिर फ़ीड-फ़ॉरवर्ड जाल लगाती है। इसलिए शब्द उससे दूर भी जा सकता है जिस पर उसका ध्यान है; खिलौने का नियम यहाँ नहीं चलता।"],
-  gravity_pair: ["Two words", "दो शब्द"],
-  gravity_furthest: ["In the full space {0} moves furthest (by {1}), {2} least ({3}).",
-    "पूरी समष्टि में {0} सबसे दूर जाता है ({1}), {2} सबसे कम ({3})।"],
-});
 
 const DEFAULT_SENTENCE = "The bank of the river is far.";
 

@@ -2,14 +2,7 @@
 
 import { el, setChildren } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
-import { addMessages, message } from "../../messages.js";
-
-addMessages({
-  loading_queue: ["{0} is busy with another request; this one is next.", "{0} किसी दूसरे अनुरोध में लगा है; अगली बारी इसकी है।"],
-  loading_pytorch: ["{0} is loading: PyTorch starts, step 1 of 3.", "{0} लोड हो रहा है: PyTorch शुरू हो रहा है, चरण 1/3।"],
-  loading_weights: ["{0} is loading: its weights are read, step 2 of 3.", "{0} लोड हो रहा है: भार पढ़े जा रहे हैं, चरण 2/3।"],
-  loading_seconds: ["{0} s", "{0} सेकंड"],
-});
+import { message } from "../../messages.js";
 
 const STAGES = { queue: 0, pytorch: 1, weights: 2 };
 const LAST = 3; // the translation itself

@@ -2,19 +2,8 @@
 
 import { el } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
-import { addMessages, message } from "../../messages.js";
+import { message } from "../../messages.js";
 import { set } from "../../state.js";
-
-addMessages({
-  quality_unknown: ["{0} of {1} words unknown: expect nonsense.", "{1} में से {0} शब्द अज्ञात: बेतुके आउटपुट की अपेक्षा कीजिए।"],
-  quality_some: ["{0} of {1} words unknown: expect errors.", "{1} में से {0} शब्द अज्ञात: ग़लतियों की अपेक्षा कीजिए।"],
-  quality_low: ["Low probabilities: expect a wrong translation.", "कम प्रायिकताएँ: ग़लत अनुवाद की अपेक्षा कीजिए।"],
-  quality_words: ["Not in the model's vocabulary, or read in fragments: {0}.", "मॉडल की शब्दावली में नहीं, या टुकड़ों में पढ़े गए: {0}।"],
-  quality_mean: ["The model gave its own tokens a probability of {0} on average (geometric mean).",
-    "मॉडल ने अपने ही टोकनों को औसतन {0} प्रायिकता दी (गुणोत्तर माध्य)।"],
-  quality_spaced: ["This model reads letters with spaces between them.", "यह मॉडल वर्ण पढ़ता है, जिनके बीच ख़ाली जगह हो।"],
-  quality_space: ["Translate “{0}”", "“{0}” का अनुवाद कीजिए"],
-});
 
 const UNKNOWN = 3; // id of the unknown token
 // Three or more pieces of at most 1.8 letters: nine in ten invented words, 3 % of the words of Tatoeba's validation set.

@@ -3,14 +3,7 @@
 import { el, svg, setChildren } from "../../dom.js";
 import { weightColor } from "../../colors.js";
 import { formatNumber } from "../../numbers.js";
-import { addMessages, message } from "../../messages.js";
-
-addMessages({
-  train_checkpoints: ["Checkpoints", "चेकपॉइंट"],
-  train_frame: ["step {0}", "चरण {0}"],
-  train_frame_max_weight: ["step {0}: largest weight of a row {1} on average",
-    "चरण {0}: पंक्ति का सबसे बड़ा भार औसतन {1}"],
-});
+import { message } from "../../messages.js";
 
 const MAX_FRAMES = 15;
 const FRAME_SIZE = 52;

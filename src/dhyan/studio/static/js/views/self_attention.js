@@ -1,28 +1,31 @@
-/** Toy attention: a few words and small editable matrices. */
+/** Self-attention view: a few words and small matrices to edit, in stages. */
 
-import { el, setChildren, withSubscripts } from "../../dom.js";
-import { post } from "../../api.js";
-import { matrixEditor } from "../../matrix_editor.js";
-import { maxDifference, formatTiny } from "../../numbers.js";
-import { state, set } from "../../state.js";
-import { message } from "../../messages.js";
-import { showStatus } from "../../status.js";
-import { maxAbs } from "../../vector_strips.js";
-import { badge, stage } from "./stage.js";
-import { toyStages } from "./toy_stages.js";
-import { computeToy } from "./recompute.js";
-import { MAX_WORDS, PRESETS, MAX_WIDTH, readToy, resizeToy, removeWord, encodeToy } from "./toy_state.js";
+import { el, setChildren, withSubscripts } from "../dom.js";
+import { post } from "../api.js";
+import { matrixEditor } from "../matrix_editor.js";
+import { maxDifference, formatTiny } from "../numbers.js";
+import { state, set } from "../state.js";
+import { message } from "../messages.js";
+import { showStatus } from "../status.js";
+import { maxAbs } from "../vector_strips.js";
+import { badge, stage } from "../stage.js";
+import { toyStages } from "./self_attention/stages.js";
+import { computeToy } from "./head/recompute.js";
+import { MAX_WORDS, PRESETS, MAX_WIDTH, readToy, resizeToy, removeWord, encodeToy } from "./self_attention/toy.js";
 
+const FIRST_TOY = "cat";
 const CLOSE = 1e-9; // relative to the largest number: both sides compute in double precision
 
 /** Buttons of the preset toys. */
-export const presets = (selected) => el("div", { class: "presets", role: "group", "aria-label": message("qkv_presets") },
+const presets = (selected) => el("div", { class: "presets", role: "group", "aria-label": message("qkv_presets") },
   ...Object.keys(PRESETS).map((name) => el("button", { type: "button", "data-toy": name, "aria-pressed": selected === name,
     on: { click: () => set({ toy: name }) } }, message(`qkv_${name}`))));
 
 /** The toy of the state; edits are stored in the URL at once. */
-export function openToy() {
-  const node = el("div", { class: "toy" });
+export function open() {
+  const content = el("div", { class: "toy" });
+  const node = el("section", { class: "self-attention", "aria-labelledby": "view-title" },
+    el("header", {}, el("h1", { id: "view-title" }, message("view_self_attention"))), content);
   const session = { toy: null, result: null, digits: null, edited, toggle };
   const verdict = el("p", { class: "check-result", "aria-live": "polite" });
   const stop = new AbortController();
@@ -51,7 +54,7 @@ export function openToy() {
     stages = toyStages(session);
     top = el("div", { class: "toy-header" });
     renderHead();
-    setChildren(node, top, wordStage(), ...stages.nodes, checkStage());
+    setChildren(content, top, wordStage(), ...stages.nodes, checkStage());
     set({ toy: encoded }, { replace: true });
     if (focus) node.querySelector(focus)?.focus();
   }
@@ -115,7 +118,7 @@ export function openToy() {
   }
 
   function loadToy() {
-    const { toy, corrected } = readToy(state.toy);
+    const { toy, corrected } = readToy(state.toy || FIRST_TOY);
     const focusedToy = node.contains(document.activeElement) && document.activeElement.dataset.toy;
     session.toy = toy;
     build(focusedToy ? `[data-toy="${focusedToy}"]` : "");

@@ -13,7 +13,7 @@ export function attend({ queries, keys, values, scale, visible }) {
   return { scores, divided, mask, masked, weights, context: matmul(weights, values) };
 }
 
-/** All stages of a toy. @param {import("./toy_state.js").Toy} toy */
+/** All stages of a toy. @param {import("../self_attention/toy.js").Toy} toy */
 export function computeToy(toy) {
   const [queries, keys, values] = [toy.q, toy.k, toy.v].map((map) => matmul(toy.x, map));
   const [scoreQueries, scoreKeys] = toy.swapped ? [keys, queries] : [queries, keys];

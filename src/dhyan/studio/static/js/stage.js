@@ -1,9 +1,9 @@
 /** A stage of the computation: heading, matrix equation, and one sum in a line. */
 
-import { el, withSubscripts } from "../../dom.js";
-import { formatNumber, formatTiny } from "../../numbers.js";
-import { message } from "../../messages.js";
-import { formula } from "../../matrix.js";
+import { el, withSubscripts } from "./dom.js";
+import { formatNumber, formatTiny } from "./numbers.js";
+import { message } from "./messages.js";
+import { formula } from "./matrix.js";
 
 const MAX_PRODUCTS = 4; // largest number of products in a line
 const TOLERANCE = 1e-5; // rounding error of single precision, relative to the largest number

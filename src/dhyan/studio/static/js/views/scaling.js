@@ -6,10 +6,7 @@ import { controls, slider } from "../controls.js";
 import { formatNumber, softmax } from "../numbers.js";
 import { state, set } from "../state.js";
 import { message } from "../messages.js";
-import { MAX_KEYS, PAIRS, QUERIES, WIDTHS, means, scores, variances } from "./scale/sampling.js";
-import "./scale/messages.js";
-
-export { lesson } from "./scale/messages.js";
+import { MAX_KEYS, PAIRS, QUERIES, WIDTHS, means, scores, variances } from "./scaling/sampling.js";
 
 const DEBOUNCE = 150; // debounce of the seed slider in milliseconds
 const VANISHED = 0.1;

@@ -3,21 +3,7 @@
 import { el } from "../../dom.js";
 import { chart } from "../../chart.js";
 import { formatNumber } from "../../numbers.js";
-import { addMessages, message } from "../../messages.js";
-
-addMessages({
-  train_loss: ["Loss", "हानि (loss)"],
-  train_loss_axis: ["loss per token", "प्रति टोकन हानि"],
-  train_step: ["step", "चरण"],
-  train_training: ["training", "प्रशिक्षण"],
-  train_validation: ["validation", "सत्यापन (validation)"],
-  train_scores: ["Translations of unseen sentences", "अनदेखे वाक्यों के अनुवाद"],
-  train_score: ["score, 0 to 100", "स्कोर, 0 से 100"],
-  train_loss_is: ["The training loss goes from {0} to {1}.", "प्रशिक्षण की हानि {0} से {1} हुई।"],
-  train_score_is: ["{0} goes from {1} to {2}.", "{0}: {1} से {2}।"],
-  train_no_curves: ["This model has no training log (metrics.jsonl).",
-    "इस मॉडल के साथ उसके प्रशिक्षण का अभिलेख (metrics.jsonl) नहीं है।"],
-});
+import { message } from "../../messages.js";
 
 const MAX_POINTS = 300;
 const SCORES = { bleu: "BLEU", chrf: "chrF++" };

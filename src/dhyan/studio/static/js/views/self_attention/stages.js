@@ -6,15 +6,15 @@ import { matrix } from "../../matrix.js";
 import { maxDifference, formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 import { openSum } from "../../arithmetic.js";
-import { equation, stage, sumLine, switchButton } from "./stage.js";
+import { equation, stage, sumLine, switchButton } from "../../stage.js";
 import { contextPlot } from "./context_plot.js";
-import { computeToy } from "./recompute.js";
+import { computeToy } from "../head/recompute.js";
 
 const SATURATED = 0.9995; // a weight that is written as 1.000
 const columnOf = (table, column) => table.map((line) => line[column]);
 
 /**
- * @param {{toy: import("./toy_state.js").Toy, result: ReturnType<typeof import("./recompute.js").computeToy>, digits: Record<string, number>,
+ * @param {{toy: import("./toy.js").Toy, result: ReturnType<typeof import("../head/recompute.js").computeToy>, digits: Record<string, number>,
  *   edited: () => void, toggle: (key: string) => void}} session its `result` and `digits` are replaced at every edit
  */
 export function toyStages(session) {

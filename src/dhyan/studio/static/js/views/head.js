@@ -1,30 +1,27 @@
-/** One head of a trained Transformer: fetched with its operands and recomputed. */
+/** Head view: one attention head of a Transformer in stages, from Q K V to its output, recomputed on the page. */
 
-import { el, setChildren } from "../../dom.js";
-import { post } from "../../api.js";
-import { requestBody, fetchTrace, invalidateTrace } from "../../traces.js";
-import { controls } from "../../controls.js";
-import { card, models } from "../../header.js";
-import { drawHeatmap } from "../../heatmap.js";
-import { formatNumber } from "../../numbers.js";
-import { state, set, address, colorScaleOf } from "../../state.js";
-import { ROLES, blockAt, blocksOf, sides } from "../../trace.js";
-import { message } from "../../messages.js";
-import { showStatus } from "../../status.js";
-import { agreementBadge } from "./stage.js";
-import { modelStages } from "./model_stages.js";
-import { recomputeHead, unpackHead } from "./recompute.js";
-import { presets } from "./toy.js";
+import { el, setChildren } from "../dom.js";
+import { post } from "../api.js";
+import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
+import { controls } from "../controls.js";
+import { card } from "../header.js";
+import { drawHeatmap } from "../heatmap.js";
+import { formatNumber } from "../numbers.js";
+import { state, set, colorScaleOf } from "../state.js";
+import { ROLES, blockAt, blocksOf, sides } from "../trace.js";
+import { message } from "../messages.js";
+import { showStatus } from "../status.js";
+import { agreementBadge } from "../stage.js";
+import { modelStages } from "./head/stages.js";
+import { recomputeHead, unpackHead } from "./head/recompute.js";
 
-const attends = (card) => card?.encoder === "transformer" || card?.decoder === "transformer";
-
-/** View of the selected head. */
-export function openModel() {
+export function open() {
   const chooserBox = el("div");
   const overall = el("div", { class: "agreement" });
   const picture = el("div", { class: "picture" });
   const stages = el("div");
-  const node = el("div", { class: "trained" }, chooserBox, overall, picture, stages);
+  const node = el("section", { class: "head-view", "aria-labelledby": "view-title" },
+    el("header", {}, el("h1", { id: "view-title" }, message("qkv_title"))), chooserBox, overall, picture, stages);
   let stop = new AbortController();
   let trace = null;
   let headResult = null; // role, layer, head, the model's operands and the recomputed values
@@ -36,8 +33,7 @@ export function openModel() {
     stop = new AbortController();
     const { signal } = stop;
     headResult = null;
-    if (!attends(card())) return renderUnsupported();
-    if (!state.text) return renderEmpty(el("p", {}, message("empty_view")), toys());
+    if (!state.text || !state.model) return renderEmpty(el("p", { class: "muted" }, message("empty_view")));
     if (!stages.childElementCount) setChildren(stages, el("p", { class: "muted" }, message("qkv_working")));
     showStatus(message("qkv_working"));
     try {
@@ -50,25 +46,11 @@ export function openModel() {
       showStatus(message("qkv_done", headResult.head, headResult.layer, trace.model));
     } catch (error) {
       if (error.name === "AbortError") return null;
-      renderEmpty(toys());
+      renderEmpty();
       showStatus(error);
     }
     return null;
   }
-
-  /** Notice for a model without heads, with links. */
-  function renderUnsupported() {
-    const other = models().find(attends);
-    renderEmpty(el("div", { class: "card" },
-      el("p", {}, state.model ? message("qkv_recurrent", state.model) : message("qkv_no_model")),
-      el("p", { class: "links" }, card() && el("a", { class: "button", href: address({ ...state, view: "step" }), on: { click: (event) => {
-        event.preventDefault();
-        set({ view: "step" });
-      } } }, message("qkv_to_step")),
-      other && el("button", { type: "button", on: { click: () => set({ model: other.name }) } }, message("qkv_switch", other.name)))), toys());
-  }
-
-  const toys = () => el("div", { class: "card" }, el("p", {}, message("qkv_toys_work")), presets(""));
 
   function renderEmpty(...children) {
     for (const element of [chooserBox, overall, picture]) setChildren(element);

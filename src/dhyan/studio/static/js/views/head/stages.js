@@ -7,7 +7,7 @@ import { formatNumber } from "../../numbers.js";
 import { formatBrief, vectorTiles } from "../../vector_strips.js";
 import { set } from "../../state.js";
 import { message } from "../../messages.js";
-import { withBias, agreementBadge, equation, stage, sumLine } from "./stage.js";
+import { withBias, agreementBadge, equation, stage, sumLine } from "../../stage.js";
 
 const FEW = { numbers: 4, words: 9 };
 const MANY = { numbers: 24, words: 40 };

@@ -5,33 +5,10 @@ import { post } from "../../api.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set, showsSpecials } from "../../state.js";
-import { addMessages, message } from "../../messages.js";
+import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { blockAt, heads, mergeUnits, selectHead } from "../../trace.js";
 import { replayStrip, frames, meanMaxWeight } from "./replay.js";
-
-addMessages({
-  train_probe: ["Attention by checkpoint", "चेकपॉइंट के अनुसार अवधान"],
-  train_probe_sentence: ["Probe sentence:", "परखा जा रहा वाक्य:"],
-  train_play: ["Play", "चलाइए"],
-  train_pause: ["Pause", "रोकिए"],
-  train_output: ["After {0} steps:", "{0} चरणों के बाद:"],
-  train_correct: ["correct", "सही"],
-  train_incorrect: ["not yet correct", "अभी सही नहीं"],
-  train_max_weight: ["The largest weight of a row is {0} on average; spread evenly it would be {1}.",
-    "पंक्ति का सबसे बड़ा भार औसतन {0} है; बराबर बँटा होता तो {1} होता।"],
-  train_rows_expected: ["Rows are the words of the correct answer, at every checkpoint.",
-    "पंक्तियाँ हर चेकपॉइंट पर सही उत्तर के शब्द हैं।"],
-  train_rows_best: ["Rows are the output of the best checkpoint, at every checkpoint.",
-    "पंक्तियाँ हर चेकपॉइंट पर सबसे अच्छे चेकपॉइंट के शब्द हैं।"],
-  train_rows_output: ["Rows are the output of this checkpoint.", "पंक्तियाँ इसी चेकपॉइंट के शब्द हैं।"],
-  train_heads: ["Mean of the heads of the last layer.", "अंतिम परत के हेडों का माध्य।"],
-  train_waiting: ["Waiting for the first checkpoint …", "पहला चेकपॉइंट आ रहा है …"],
-  train_single: ["This run kept one checkpoint: train a toy to see attention form, or keep more with `--set training.keep_checkpoints=20`.",
-    "इस रन में एक ही चेकपॉइंट बचा है: अवधान को बनते देखने के लिए कोई खिलौना-कार्य सिखाइए, या `--set training.keep_checkpoints=20` से अधिक रखिए।"],
-  train_map: ["Attention at step {0}: each row is a word of the translation, each column a word of the sentence",
-    "चरण {0} पर अवधान: हर पंक्ति अनुवाद का एक शब्द है, हर स्तंभ मूल वाक्य का एक शब्द"],
-});
 
 const PLAY_INTERVAL = 650; // milliseconds per checkpoint while playing
 

@@ -4,45 +4,11 @@ import { el, setChildren } from "../dom.js";
 import { get, post, stream } from "../api.js";
 import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
-import { addMessages, message } from "../messages.js";
+import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { card, updateModels } from "../header.js";
-import { curves } from "./train/curves.js";
-import { probe } from "./train/probe.js";
-
-addMessages({
-  train_run: ["Run", "रन"],
-  train_models: ["Models", "मॉडल"],
-  train_toys: ["Toys", "खिलौना-कार्य"],
-  train_now: ["Train a toy now", "अभी एक खिलौना-कार्य सिखाइए"],
-  train_now_text: ["A small model with additive attention learns one of these tasks in less than a minute.",
-    "योगात्मक अवधान वाला एक छोटा मॉडल इनमें से कोई एक कार्य एक मिनट से कम में सीखता है।"],
-  train_copy: ["Copy letters", "वर्णों की नक़ल"],
-  train_reverse: ["Reverse letters", "वर्ण उलटना"],
-  train_dates: ["Write dates", "तारीख़ें लिखना"],
-  train_hindi: ["English → Hindi", "अंग्रेज़ी → हिंदी"],
-  train_cancel: ["Cancel", "रद्द कीजिए"],
-  train_starting: ["{0}: generating its data …", "{0}: डेटा बनाया जा रहा है …"],
-  train_progress: ["{0}: step {1} of {2}, loss {3}", "{0}: चरण {1} / {2}, हानि {3}"],
-  train_left: ["about {0} s left", "लगभग {0} सेकंड शेष"],
-  train_done: ["{0} is trained for {1} steps and is in the list of models now.",
-    "{0} ने {1} चरणों तक सीखा। वह अब मॉडलों में है।"],
-  train_cancelled: ["{0} was stopped at step {1}.", "{0} चरण {1} पर रोक दिया गया।"],
-  train_failed: ["{0} failed: {1}", "{0} विफल रहा: {1}"],
-  train_open: ["Open it in Translate", "अनुवाद में खोलिए"],
-  train_missing: ["There is no run {0} here any more.", "यहाँ {0} नाम का रन अब नहीं है।"],
-  train_none: ["There is no run yet: train a toy.", "अभी कोई रन नहीं है: कोई खिलौना-कार्य सिखाइए।"],
-});
-
-export const lesson = {
-  title: ["Attention during training", "अवधान सीखा जाता है"],
-  text: ["At step 0 the weights are random numbers and every row is nearly even. Attention is not supervised: only the loss of the predicted words is minimised.\nThe strip shows the same sentence at each checkpoint. Train a toy and watch the map change while the loss falls.",
-    "चरण 0 पर भार यादृच्छिक संख्याएँ हैं और हर पंक्ति लगभग बराबर बँटी है। अवधान पर्यवेक्षित नहीं है: केवल अनुमानित शब्दों की हानि घटाई जाती है।\nपट्टी में वही वाक्य हर चेकपॉइंट पर दिखता है। कोई खिलौना-कार्य सिखाइए और देखिए कि हानि घटते-घटते मानचित्र कैसे बनता है।"],
-  question: ["A model learns to reverse letters. Along which diagonal are the large weights after training?",
-    "एक मॉडल वर्ण उलटना सीखता है। सीखने के बाद बड़े भार किस विकर्ण पर होंगे?"],
-  answer: ["From the upper right to the lower left: the first output letter is the last input letter.",
-    "ऊपर दाएँ से नीचे बाएँ: आउटपुट का पहला वर्ण इनपुट का अंतिम वर्ण है।"],
-};
+import { curves } from "./training/curves.js";
+import { probe } from "./training/probe.js";
 
 export function open() {
   const choice = el("select", { on: { change: () => set({ run: choice.value, checkpoint: -1 }) } });
@@ -53,7 +19,7 @@ export function open() {
   const charts = curves((step) => probeView.choose(probeView.nearestStep(step)));
   const content = el("div", { class: "train-content" }, probeView.top, probeView.node, charts.node);
   const node = el("section", { class: "train", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("view_train")), field),
+    el("header", {}, el("h1", { id: "view-title" }, message("view_training")), field),
     el("section", { class: "card toys", "aria-labelledby": "toys-title" },
       el("h2", { id: "toys-title" }, message("train_now")), el("p", { class: "muted" }, message("train_now_text")), toys, progressBox),
     content);
