@@ -108,6 +108,12 @@ def _goodput(options: Namespace) -> None:
     print(write_result("goodput", result))
 
 
+def _studio_page(options: Namespace) -> None:
+    from benchmarks.studio_page import WHAT, studio_page, write_table
+
+    print(write_result(WHAT, studio_page()), write_table())
+
+
 def _model_page(options: Namespace) -> None:
     from benchmarks.model_page import WHAT, model_page, write_table
 
@@ -173,6 +179,10 @@ COMMANDS = {
     "first-minutes": Command(
         "Clone, `make demo`, own sentence, `make studio`: seconds; sizes of wheel and repository.",
         _first_minutes,
+    ),
+    "studio-page": Command(
+        "`dhyan studio`: seconds to a sentence of one's own, first paint, answers, frames, bytes",
+        _studio_page,
     ),
     "model-page": Command(
         "`dhyan export --to html`: size of the page, its speed in Chromium, equal translations.",

@@ -15,6 +15,7 @@ from benchmarks import (
     real_ladder,
     real_ladder_page,
     results_page,
+    studio_page,
 )
 from benchmarks.goodput_under_failures import TARGET_SHARE
 from benchmarks.report import newest
@@ -37,6 +38,7 @@ def check_documents() -> list[str]:
         _check_bottleneck_snapshot,
         _check_first_minutes,
         _check_model_page,
+        _check_studio_page,
     )
     return [error for check in checks for error in check()]
 
@@ -147,6 +149,13 @@ def _check_bottleneck_snapshot() -> Iterator[str]:
         )
         if not close or not isclose(stored.retained, measured.retained, rel_tol=1e-3):
             yield f"snapshot of the lesson bottleneck: {stored.name} differs from {path.name}"
+
+
+def _check_studio_page() -> Iterator[str]:
+    text = studio_page.PAGE.read_text(encoding="utf-8")
+    stored = text.partition(studio_page.BEGIN)[2].partition(studio_page.END)[0]
+    if stored.strip() != studio_page.newest_table().strip():
+        yield "docs/how-to/studio.md: the table differs from the newest result of `studio-page`"
 
 
 def _check_model_page() -> Iterator[str]:

@@ -18,6 +18,7 @@ from dhyan.config import Recipe, RNNDecoder, TransformerDecoder, load_recipe, pa
 from dhyan.data.corpus import read_corpus
 from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.evaluation.metrics import Score
+from dhyan.model_check import read_training_sentences
 from dhyan.pretrained import NAMES
 from dhyan.pretrained.card import Card, TestScore
 from dhyan.quantization import Precision
@@ -166,12 +167,13 @@ def pack_model(
 
 
 def add_training_sentences(name: str, folder: Path, out: Path, primer: Primer) -> None:
-    """Add the hashes of the training sentences to a packed model whose run did not write them.
+    """Add the hashes of the training sentences, or of their words, to a packed model without them.
 
     The text must have the fingerprint in the model's manifest: the pairs that it was trained on.
     """
     manifest = read_manifest(folder)
-    if TRAINING_SENTENCES in manifest["files"]:
+    known = read_training_sentences(folder)
+    if known is not None and known.has_words:
         return
     pair = language_pair(name)
     settings = data_settings(pair, out / "corpus" / pair, primer)

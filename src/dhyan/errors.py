@@ -8,6 +8,7 @@ NO_ATTENTION = (
     "this model has no attention: its decoder starts with the encoder's last state and sees nothing "
     "else of the source"
 )
+UNKNOWN_TO_MODEL = "not in the vocabulary or the training text"
 _on_command_line = False
 
 

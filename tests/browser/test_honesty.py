@@ -27,7 +27,7 @@ def test_unknown_words_give_a_notice_that_counts_them(studio):
     assert not Axe().run(page, context=".quality-notice").response["violations"]
 
 
-def test_words_read_in_fragments_are_unknown_to_a_model_of_subwords(browser):
+def test_words_that_training_never_had_are_unknown_to_a_model_of_subwords(browser):
     with serving(ModelRegistry([model_folder("en-hi-transformer")])) as address:
         opened = Studio(browser, address)
         page = opened.open(f"/translate?text={quote('My friend is waiting at the station.')}")
@@ -35,7 +35,7 @@ def test_words_read_in_fragments_are_unknown_to_a_model_of_subwords(browser):
         expect(page.locator(".quality-notice")).to_have_count(0)
         page.locator("#sentence").fill("Udifos ojataqoz olexa esibow.")
         page.keyboard.press("Enter")
-        expect(page.locator(".quality-notice")).to_contain_text("words unknown: expect nonsense")
+        expect(page.locator(".quality-notice")).to_contain_text("4 of 4 words unknown: expect nonsense")
         opened.close()
     assert not opened.wrong
 

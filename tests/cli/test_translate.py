@@ -182,7 +182,7 @@ def test_unknown_words_are_reported(folder):
 
 
 def unknown_word_lines(errors):
-    return [line for line in errors.splitlines() if "not in the source vocabulary:" in line]
+    return [line for line in errors.splitlines() if " unknown (" in line]
 
 
 def test_unknown_words_are_named_once_at_the_end(folder, monkeypatch):
@@ -190,11 +190,11 @@ def test_unknown_words_are_named_once_at_the_end(folder, monkeypatch):
     lines = ["seven elephants", "six", "elephants ☃ seven"]
     _, errors = run(folder, lines=lines)
     assert unknown_word_lines(errors) == [
-        "dhyan: stdin: 2 words are not in the source vocabulary: elephants, ☃"
+        "dhyan: stdin: 2 words are unknown (not in the vocabulary or the training text): elephants, ☃"
     ]
     _, errors = run(folder, lines=["seven tigers"])
     assert unknown_word_lines(errors) == [
-        "dhyan: stdin: 1 word is not in the source vocabulary: tigers"
+        "dhyan: stdin: 1 word is unknown (not in the vocabulary or the training text): tigers"
     ]
     assert not unknown_word_lines(run(folder, lines=["seven", ""])[1])
 
@@ -216,8 +216,8 @@ def test_with_typed_sentences_an_unknown_word_is_named_once(capsys):
         warnings.name_unknown_words("stdin")
     named = [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]
     assert named == [
-        "stdin: 2 words are not in the source vocabulary: elephants, ☃",
-        "stdin: 1 word is not in the source vocabulary: tigers",
+        "stdin: 2 words are unknown (not in the vocabulary or the training text): elephants, ☃",
+        "stdin: 1 word is unknown (not in the vocabulary or the training text): tigers",
     ]
 
 

@@ -27,7 +27,7 @@ from dhyan.cli.options import (
     table_settings,
 )
 from dhyan.cli.progress import interruptible, throttled
-from dhyan.errors import NO_ATTENTION, UserError
+from dhyan.errors import NO_ATTENTION, UNKNOWN_TO_MODEL, UserError
 from dhyan.pretrained import suggest_name
 
 if TYPE_CHECKING:
@@ -511,5 +511,6 @@ def _remarks(system: "SystemOutput") -> list[str]:
         lines.append(f"{system.empty:,} translations are empty")
     if system.unknown_words:
         share = f"{system.unknown_words / system.source_words:.1%} of {system.source_words:,}"
-        lines.append(f"{system.unknown_words:,} source words are not in the vocabulary ({share})")
+        count = f"{system.unknown_words:,} source words"
+        lines.append(f"{count} are unknown, {UNKNOWN_TO_MODEL} ({share})")
     return lines

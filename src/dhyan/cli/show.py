@@ -9,7 +9,7 @@ import typer
 
 from dhyan.cli.messages import warn
 from dhyan.cli.options import Beam, Device, Model, Threads, load_model
-from dhyan.errors import NO_ATTENTION, UserError
+from dhyan.errors import NO_ATTENTION, UNKNOWN_TO_MODEL, UserError
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap
@@ -66,7 +66,7 @@ def show(
     chosen = choose_maps(maps, attention)
     typer.echo(translation.text)
     if unknown := translation.unknown_words:
-        warn(f"not in the vocabulary: {', '.join(unknown)}")
+        warn(f"unknown ({UNKNOWN_TO_MODEL}): {', '.join(unknown)}")
     check = LanguageCheck.of(translator)
     check.add([sentence])
     if line := check.warning():

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dhyan.cli.messages import warn
 from dhyan.config import Data
-from dhyan.errors import UserError
+from dhyan.errors import UNKNOWN_TO_MODEL, UserError
 from dhyan.text.compressed_files import OPENERS
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ def _word_attention(
 class TranslationWarnings:
     """Warnings about translations: the first few of each sort with their place, then a total.
 
-    Words that are not in the source vocabulary are counted, and named once.
+    Unknown words are counted, and named once.
     """
 
     def __init__(self) -> None:
@@ -360,7 +360,7 @@ class TranslationWarnings:
             warn(f"{place}: {line}")
 
     def name_unknown_words(self, name: str) -> None:
-        """Name the most frequent words that are not in the source vocabulary, each only once."""
+        """Name the most frequent unknown words, each only once."""
         words = [word for word, _ in self.unknown_words.most_common() if word not in self.named]
         if not words:
             return
@@ -369,7 +369,7 @@ class TranslationWarnings:
         count = f"{len(words):,}{more} word{' is' if len(words) == 1 else 's are'}"
         rest = ", …; --json has those of each line" if len(words) > NAMED_WORDS else ""
         listed = ", ".join(words[:NAMED_WORDS])
-        warn(f"{name}: {count} not in the source vocabulary: {listed}{rest}")
+        warn(f"{name}: {count} unknown ({UNKNOWN_TO_MODEL}): {listed}{rest}")
 
     def log_totals(self) -> None:
         """Print how many warnings of each sort there were, if more than were printed."""

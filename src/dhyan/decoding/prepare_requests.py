@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dhyan.config import DecodingOptions
+from dhyan.data.training_sentences import TrainingSentences
 from dhyan.decoding.constrained_beam import contains
 from dhyan.decoding.glossary import Glossary, Match, check_allowed, check_terms, encode_phrase
 from dhyan.decoding.rules import Phrase
@@ -51,7 +52,8 @@ class Request:
     `number` identifies the sentence, so that a sample drawn for it does not depend on its batch.
     `max_length` counts EOS. `terms` are those of the glossary, which the first of the `required`
     phrases spell. `spans` are behind the placeholders; for the `replaced` ones of them a glossary
-    term is required instead. `unknown_words` of the sentence are not in the source vocabulary.
+    term is required instead. `unknown_words` of the sentence are not in the source vocabulary, or
+    were never seen in training.
     """
 
     ids: tuple[int, ...]
@@ -105,6 +107,7 @@ class RequestBuilder:
     options: DecodingOptions
     limits: LengthLimits
     placeholders: tuple[str, ...] = ()
+    training_sentences: TrainingSentences | None = None
 
     def prepare(
         self,
@@ -171,7 +174,12 @@ class RequestBuilder:
     def _unknown_words(
         self, ids: Sequence[int], masked: str, spans: Sequence[str]
     ) -> tuple[str, ...]:
-        return tuple(restore(word, spans)[0] for word in self.source.unknown_words(ids, masked))
+        """The words with an unknown token, then those that were never seen in training."""
+        words = self.source.unknown_words(ids, masked)
+        if self.training_sentences is not None:
+            unseen = self.training_sentences.unseen_words(masked)
+            words += [word for word in unseen if not any(word in known for known in words)]
+        return tuple(restore(word, spans)[0] for word in words)
 
     def _term(self, term: str, spans: tuple[str, ...]) -> Phrase:
         masked = mask_like(term, spans, self.placeholders)

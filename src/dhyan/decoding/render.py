@@ -45,10 +45,10 @@ class Translation:
     the translation off, or when the rules allowed no further token (`no_token_allowed`). `others`
     are the runners-up, or further samples. `missing_placeholders` are spans of the source that the
     text should contain and does not, `missing_terms` such terms of the glossary. `unknown_words`
-    are words of the source with a character or token that is not in the vocabulary. For a
-    paragraph, `sentences` are its sentences with their translations, the score is the mean of
-    theirs, and there are no ids. `find_word_probs` computes `word_probs` when they are first
-    used.
+    are words of the source with a character or token that is not in the vocabulary, and those that
+    no training sentence has, if the model knows its training sentences. For a paragraph,
+    `sentences` are its sentences with their translations, the score is the mean of theirs, and
+    there are no ids. `find_word_probs` computes `word_probs` when they are first used.
     """
 
     text: str

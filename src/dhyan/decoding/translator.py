@@ -10,6 +10,7 @@ import torch
 from dhyan.batch import Tokens
 from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.data.permutation import derive_seed
+from dhyan.data.training_sentences import TrainingSentences
 from dhyan.decoding import rules as search_rules
 from dhyan.decoding.beam import Beam, BeamState, Hypothesis
 from dhyan.decoding.constrained_beam import ConstrainedBeam, allow_required
@@ -48,6 +49,9 @@ class Translator:
 
     `other_models` share the vocabularies of `model`; the probabilities of all are averaged.
     `placeholders` are the kinds of spans that are copied: placeholders replace them for the model.
+    `training_sentences` are those the model was trained on, if they are known: a word that none of
+    them has is reported as unknown.
+
     With `fast` the engine searches where it supports the options; it works on a copy of the
     weights, so the model must not change.
     """
@@ -60,6 +64,7 @@ class Translator:
     limits: LengthLimits = field(default_factory=LengthLimits)
     options: DecodingOptions = field(default_factory=DecodingOptions)
     placeholders: tuple[str, ...] = ()
+    training_sentences: TrainingSentences | None = None
     other_models: tuple[Seq2Seq, ...] = ()
     tokens_per_batch: int = 4096
     fast: bool = False
@@ -165,7 +170,14 @@ class Translator:
         on the others; a sample depends on the sentence's index, or on its number in `numbers`.
         `on_progress` is called after each batch with the number of sentences translated so far.
         """
-        builder = RequestBuilder(self.source, self.target, options, self.limits, self.placeholders)
+        builder = RequestBuilder(
+            self.source,
+            self.target,
+            options,
+            self.limits,
+            self.placeholders,
+            self.training_sentences,
+        )
         requests = builder.prepare(
             sentences, prefixes=prefixes, glossary=glossary, forbidden=forbidden, numbers=numbers
         )

@@ -66,7 +66,10 @@ class TracedAttention:
 
 @dataclass(frozen=True)
 class Trace:
-    """One translated sentence; `decoder_input` is the target shifted right, from BOS on."""
+    """One translated sentence; `decoder_input` is the target shifted right, from BOS on.
+
+    `unknown_words` of the sentence are not in the vocabulary, or were never seen in training.
+    """
 
     model: str
     text: str
@@ -78,6 +81,7 @@ class Trace:
     steps: tuple[Step, ...]
     attention: tuple[TracedAttention, ...]
     score: float
+    unknown_words: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The trace as JSON, weights as base64 of 32-bit floats."""
@@ -178,6 +182,7 @@ def trace_translation(
             for attention in recorder.weights()
         ),
         score=translation.score,
+        unknown_words=translation.unknown_words,
     )
 
 
@@ -239,7 +244,9 @@ def _trace_from_json(parts: dict[str, Any]) -> Trace:
         for step in parts["steps"]
     )
     attentions = tuple(_attention_from_json(attention) for attention in parts["attention"])
-    trace = Trace(**{**parts, **sides, "steps": steps, "attention": attentions})
+    unknown = tuple(map(str, parts.get("unknown_words", ())))
+    lists = {"steps": steps, "attention": attentions, "unknown_words": unknown}
+    trace = Trace(**{**parts, **sides, **lists})
     for attention in attentions:
         rows, columns = trace.sides(attention.role)
         if attention.weights.shape[1:] != (len(rows.tokens), len(columns.tokens)):

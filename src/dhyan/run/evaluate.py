@@ -107,7 +107,7 @@ class SystemOutput:
     language: str = ""
     beam: int = 0
     cut_off: int = 0
-    unknown_words: int = 0  # of the source, with a token that is not in the vocabulary
+    unknown_words: int = 0  # of the source: not in the vocabulary or the training text
     source_words: int = 0
     alignment: AlignmentScore | None = None
     attention: AttentionStatistics | None = None

@@ -40,7 +40,8 @@ def build_translator(checked: CheckedModel, device: torch.device) -> Translator:
     model = build_model(checked.recipe, len(source), len(target))
     load_weights(model, weights_from_bytes(checked.files["model.safetensors"]))
     translator = make_translator(checked.recipe, model.to(device).eval(), source, target, device)
-    return replace(translator, fast=device.type == "cuda")
+    fast, sentences = device.type == "cuda", checked.training_sentences
+    return replace(translator, fast=fast, training_sentences=sentences)
 
 
 def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Translator:

@@ -27,9 +27,7 @@ ROOMS = {  # of the page, with the views of each; the first has the path of its 
     "learning": ("training", "length"),
     "playground": ("self_attention", "gravity", "scaling"),
 }
-OF_EVERY_MODEL = tuple(
-    view for room, views in ROOMS.items() if room != "inside" for view in views
-)
+OF_EVERY_MODEL = tuple(view for room, views in ROOMS.items() if room != "inside" for view in views)
 
 
 @dataclass(frozen=True)

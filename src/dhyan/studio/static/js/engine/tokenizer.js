@@ -55,6 +55,11 @@ export class Tokenizer {
     });
   }
 
+  /** Whether an id is the unknown token, or a byte of a character that is not in the vocabulary. @param {number} id */
+  isUnknown(id) {
+    return id === UNK || this.bytes.has(id);
+  }
+
   /** The word or symbol that an id is; empty for special tokens, bytes and parts of words. @param {number} id */
   plain(id) {
     const piece = this.pieces[id];

@@ -5,10 +5,6 @@ import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 import { set } from "../../state.js";
 
-const UNKNOWN = 3; // id of the unknown token
-// Three or more pieces of at most 1.8 letters: nine in ten invented words, 3 % of the words of Tatoeba's validation set.
-const MIN_FRAGMENTS = 3;
-const MAX_FRAGMENT_LENGTH = 1.8;
 // Below it, sentences of Tatoeba's validation set have a chrF++ of 13 to 20 on average, above it 46 to 50.
 const LOW_PROBABILITY = 0.3;
 const NONSENSE_SHARE = 0.4; // of unknown words
@@ -16,12 +12,9 @@ const LETTER_TASKS = ["copy", "reverse"];
 
 /** The words of a sentence, the unknown ones, and the geometric mean of the output's probabilities. */
 export function assess(trace) {
-  const words = trace.source.words.map((text, word) => ({ text, tokens: trace.source.tokens.filter((token) => token.word === word) }))
-    .filter(({ text, tokens }) => /\p{L}/u.test(text) && tokens.some((token) => !token.special || token.id === UNKNOWN));
-  const isUnknown = ({ text, tokens }) => tokens.some((token) => token.id === UNKNOWN)
-    || (tokens.length >= MIN_FRAGMENTS && [...text].length / tokens.length <= MAX_FRAGMENT_LENGTH);
+  const words = trace.text.split(/[^\p{L}\p{N}\p{M}'’-]+/u).filter((word) => /\p{L}/u.test(word));
   const logprobs = trace.steps.map((step) => step.logprob);
-  return { words: words.map(({ text }) => text), unknown: words.filter(isUnknown).map(({ text }) => text),
+  return { words, unknown: (trace.unknown_words ?? []).filter((word) => /\p{L}/u.test(word)),
     probability: Math.exp(logprobs.reduce((a, b) => a + b, 0) / Math.max(logprobs.length, 1)) };
 }
 
