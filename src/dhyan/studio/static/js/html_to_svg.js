@@ -58,12 +58,13 @@ export function htmlToSvg(root, copySvg) {
   }
 }
 
-/** The lines of a text node as laid out: [text, rectangle]. */
+/** The lines of a text node as laid out. @param {Text} node @returns {[string, DOMRect][]} */
 function textLines(node) {
   const range = document.createRange();
   range.selectNodeContents(node);
   const rects = [...range.getClientRects()];
   if (rects.length < 2) return rects.map((rect) => [node.textContent.replace(/\s+/g, " "), rect]);
+  /** @type {[string, DOMRect][]} */
   const lines = [];
   for (const { segment, index } of new Intl.Segmenter(undefined, { granularity: "word" }).segment(node.textContent)) {
     range.setStart(node, index);

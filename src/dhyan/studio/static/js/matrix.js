@@ -1,6 +1,6 @@
 /** Matrices in brackets, with cell highlighting, keyboard navigation and an action per cell. */
 
-import { el, math } from "./dom.js";
+import { closest, el, math } from "./dom.js";
 import { signedColor, weightColor, textColor } from "./colors.js";
 import { maxAbs } from "./vector_strips.js";
 import { message } from "./messages.js";
@@ -82,8 +82,9 @@ export function matrix(spec) {
     if (moveFocus) element?.focus();
   }
 
+  /** @param {Event} event @returns {[number, number] | null} */
   const cellOf = (event) => {
-    const element = event.target.closest("td[data-row]");
+    const element = closest(event, "td[data-row]");
     return element && [Number(element.dataset.row), Number(element.dataset.column)];
   };
   if (grid) {
@@ -166,6 +167,7 @@ function tint(element, kind, value, largest) {
   element.style.setProperty("color", textColor(background));
 }
 
+/** @param {Element} element @param {{text: string, lang?: string}} label */
 function setLabel(element, { text, lang }) {
   element.textContent = text;
   if (lang) element.setAttribute("lang", lang);
@@ -174,7 +176,8 @@ function setLabel(element, { text, lang }) {
 const cellText = (spec, row, column, r, c, value) =>
   message("matrix_cell", spec.ariaLabel, row?.text ?? r + 1, column?.text ?? c + 1, value);
 
-/** The visible cell an arrow key moves to. */
+/** The visible cell an arrow key moves to; null for other keys.
+ * @param {string} key @param {[number, number]} cell @param {number[]} down @param {number[]} across @returns {[number, number] | null} */
 export function nextCell(key, [row, column], down, across) {
   const [r, c] = [down.indexOf(row), across.indexOf(column)];
   const next = { ArrowUp: [r - 1, c], ArrowDown: [r + 1, c], ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1],

@@ -13,7 +13,7 @@ export const ROOMS = {
 };
 let views = Object.values(ROOMS).flat(); // those of this page
 
-/** The room of a view. @param {string} view */
+/** The room of a view. @param {string} view @returns {string} */
 export const roomOf = (view) => Object.keys(ROOMS).find((room) => ROOMS[room].includes(view));
 
 /** The views of a room that this page has. @param {string} room */
@@ -22,7 +22,17 @@ export const viewsOf = (room) => ROOMS[room].filter((view) => views.includes(vie
 /** Characters of a sentence; the server refuses more. */
 export const MAX_TEXT = 500;
 
-/** Every key of the URL: its default and its allowed values. */
+/**
+ * @typedef {object} KeyRule of a key of the URL: its default, and its allowed values
+ * @property {string | number} default
+ * @property {string[]} [values]
+ * @property {RegExp} [pattern]
+ * @property {number} [maxLength] of a text
+ * @property {number} [min] of a whole number
+ * @property {number} [max]
+ */
+
+/** Every key of the URL. */
 const KEYS = {
   text: { default: "", maxLength: MAX_TEXT },
   text2: { default: "", maxLength: MAX_TEXT },
@@ -68,8 +78,15 @@ const KEYS = {
   theme: { default: "auto", values: ["auto", "light", "dark"] },
 };
 
+/** @type {Record<string, KeyRule>} */
+const RULES = KEYS;
+
+/** @typedef {{view: string} & {[Key in keyof typeof KEYS]: typeof KEYS[Key]["default"]}} State */
+/** @typedef {(changed: Set<string>, state: State) => void} Listener */
+
+/** @type {Set<Listener>} */
 const listeners = new Set();
-export const state = { view: "translate" };
+export const state = /** @type {State} */ ({ view: "translate" });
 
 const VIEWS_WITH_SPECIALS = ["heads", "training"]; // heads attend to them, and a toy's end is part of its task
 const LONG = 24; // words or tokens from which small weights are shown by the square root
@@ -83,7 +100,7 @@ export const showsSpecials = () => (state.specials ? state.specials === "1" : VI
 /** The colour scale of a map: chosen, or by its longer side. @param {number} length in words or tokens */
 export const colorScaleOf = (length) => (state.scale === "auto" ? (length >= LONG ? "sqrt" : "linear") : state.scale);
 
-/** Call a listener with the changed keys and the state after every change. */
+/** Call a listener with the changed keys and the state after every change. @param {Listener} listener */
 export function subscribe(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -97,14 +114,14 @@ export function restrictViews(allowed) {
   return available;
 }
 
-/** Whether a view is available; dispatches `view-unavailable` if not. */
+/** Whether a view is available; dispatches `view-unavailable` if not. @param {string} view */
 function isAvailable(view) {
   const available = views.includes(view);
   if (!available) document.dispatchEvent(new CustomEvent("view-unavailable"));
   return available;
 }
 
-/** Update the state; `replace` updates replace the history entry instead of adding one. */
+/** Update the state; `replace` updates replace the history entry instead of adding one. @param {Partial<State>} patch */
 export function set(patch, { replace = false } = {}) {
   const changed = Object.keys(patch).filter((key) => state[key] !== patch[key]);
   if (!changed.length) return;
@@ -114,10 +131,10 @@ export function set(patch, { replace = false } = {}) {
   notifyListeners(new Set(changed));
 }
 
-/** URL of a state: path for the view, query for non-default keys; a standalone page uses the fragment. */
+/** URL of a state: path for the view, query for non-default keys; a standalone page uses the fragment. @param {Partial<State> & {view: string}} target */
 export function address(target = state) {
   const query = new URLSearchParams();
-  for (const [key, rule] of Object.entries(KEYS)) {
+  for (const [key, rule] of Object.entries(RULES)) {
     const value = target[key];
     if (value !== undefined && String(value) !== String(rule.default)) query.set(key, String(value));
   }
@@ -125,20 +142,23 @@ export function address(target = state) {
   return `${standalone ? "#" : ""}${pathOf(target.view)}${text ? `?${text}` : ""}`;
 }
 
+/** @param {string} view */
 function pathOf(view) {
   const room = roomOf(view);
   return view === ROOMS[room][0] ? `/${room}` : `/${room}/${view}`;
 }
 
-/** Read the state from the URL; returns [key, value] of every corrected value. */
+/** Read the state from the URL; returns [key, value] of every corrected value.
+ * @param {{pathname: string, search: string, hash?: string}} url */
 export function readAddress(url = location) {
   const [path, search] = standalone ? url.hash.slice(1).split("?") : [url.pathname, url.search];
   const query = new URLSearchParams(search);
+  /** @type {[string, string | number][]} */
   const corrected = [];
   const [, room = "", name] = path.split("/");
   const view = name ?? ROOMS[room || "translate"]?.[0];
   if (isAvailable(view)) state.view = view;
-  for (const [key, rule] of Object.entries(KEYS)) {
+  for (const [key, rule] of Object.entries(RULES)) {
     const [value, valid] = parseValue(query.get(key), rule);
     state[key] = value;
     if (!valid) corrected.push([key, value]);
@@ -146,6 +166,7 @@ export function readAddress(url = location) {
   return corrected;
 }
 
+/** @param {(corrected: [string, string | number][]) => void} reportCorrections */
 export function listenToHistory(reportCorrections) {
   addEventListener("popstate", () => {
     if (standalone && !location.hash.startsWith("#/")) return; // an anchor, not a state
@@ -155,10 +176,12 @@ export function listenToHistory(reportCorrections) {
   });
 }
 
+/** @param {Set<string>} changed */
 function notifyListeners(changed) {
   for (const listener of listeners) listener(changed, state);
 }
 
+/** The value of a text, and whether it is allowed. @param {string | null} text @param {KeyRule} rule @returns {[string | number, boolean]} */
 function parseValue(text, rule) {
   if (text === null) return [rule.default, true];
   if (rule.values) return rule.values.includes(text) ? [text, true] : [rule.default, false];

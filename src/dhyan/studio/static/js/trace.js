@@ -2,27 +2,27 @@
 
 import { unpack } from "./numbers.js";
 
-/** Attention roles. */
+/** Attention roles. @type {Role[]} */
 export const ROLES = ["encoder_self", "decoder_self", "cross"];
 
-/** Attention blocks of a role, ordered by layer. @param {"encoder_self" | "decoder_self" | "cross"} role */
+/** Attention blocks of a role, ordered by layer. @param {Trace} trace @param {Role} role */
 export const blocksOf = (trace, role) =>
   trace.attention.filter((block) => block.role === role).sort((a, b) => a.layer - b.layer);
 
-/** The attention block of a role and layer; the last layer if there is none. */
+/** The attention block of a role and layer; the last layer if there is none. @param {Trace} trace @param {Role} role @param {number} layer */
 export function blockAt(trace, role, layer) {
   const blocks = blocksOf(trace, role);
   return blocks.find((block) => block.layer === layer) ?? blocks.at(-1);
 }
 
-/** The token sequences of rows (queries) and columns (keys) of a role. */
+/** The token sequences of rows (queries) and columns (keys) of a role. @param {Trace} trace @param {Role} role @returns {[Side, Side]} */
 export function sides(trace, role) {
   if (role === "encoder_self") return [trace.source, trace.source];
   if (role === "decoder_self") return [trace.decoder_input, trace.decoder_input];
   return [trace.target, trace.source];
 }
 
-/** All heads of a block: heads, rows, columns. */
+/** All heads of a block: heads, rows, columns. @param {Packed} block @returns {number[][][]} */
 export function heads(block) {
   const { shape, data } = unpack(block);
   const [count, height, width] = shape;
@@ -30,7 +30,7 @@ export function heads(block) {
     Array.from(data.subarray((head * height + row) * width, (head * height + row + 1) * width))));
 }
 
-/** One head by its number, or the mean ("avg") or maximum ("max") over heads. */
+/** One head by its number, or the mean ("avg") or maximum ("max") over heads. @param {number[][][]} tables @param {string} which */
 export function selectHead(tables, which) {
   if (tables.length === 1) return tables[0];
   const number = Number(which);
@@ -44,7 +44,8 @@ export function selectHead(tables, which) {
 /**
  * Weights by token or by word: summed over the tokens of a key word, averaged over those of a
  * query word. Each row and column has its text, whether it is special, and its tokens.
- * @param {{unit: "token" | "word", specials: boolean}} options
+ * @param {Trace} trace @param {Role} role @param {number[][]} table
+ * @param {{unit: string, specials: boolean}} options `unit` is "token" or "word"
  */
 export function mergeUnits(trace, role, table, { unit, specials }) {
   const [rows, columns] = sides(trace, role).map((side) => groups(side, unit, specials));
@@ -53,7 +54,8 @@ export function mergeUnits(trace, role, table, { unit, specials }) {
   return { values, rows, columns };
 }
 
-/** Units of a sequence: its tokens, or its words with their tokens. */
+/** Units of a sequence: its tokens, or its words with their tokens.
+ * @param {Side} side @param {string} unit "token" or "word" @param {boolean} specials whether special tokens are among them @returns {Unit[]} */
 export function groups(side, unit, specials = true) {
   const units = unit === "token"
     ? side.tokens.map((token, index) => ({ text: token.text, special: isSpecial(token), tokens: [index] }))
@@ -64,5 +66,5 @@ export function groups(side, unit, specials = true) {
   return specials ? units : units.filter((unit) => !unit.special);
 }
 
-/** Whether a token is a start, end or padding token; the unknown token (id 3) is not. */
+/** Whether a token is a start, end or padding token; the unknown token (id 3) is not. @param {Token} token */
 const isSpecial = (token) => token.special && token.id !== 3;
