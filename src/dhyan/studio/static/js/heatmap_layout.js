@@ -1,6 +1,7 @@
 /** Layout of a heat map: cells, row and column labels, row sums at the right. */
 
 import { svg } from "./dom.js";
+import { fontOfSize, textWidth, truncate } from "./text_width.js";
 
 const GAP = 8;
 const STATISTIC_WIDTH = 58;
@@ -37,21 +38,10 @@ const prefixOf = (label) => label.prefix ?? "";
 /** Whether a column label is one letter: slanted, an "I" is taken for a "\\" and a danda for a "/". */
 export const isUpright = (label) => [...new Intl.Segmenter("hi").segment(label.text)].length === 1;
 
-let context2d = null;
-/** Width of a label in pixels. @param {string} text */
-export function labelWidth(text) {
-  context2d ??= document.createElement("canvas").getContext("2d");
-  context2d.font = "14px 'Noto Sans Devanagari', system-ui, sans-serif";
-  return context2d.measureText(text).width;
-}
+const LABEL_FONT = fontOfSize(14);
 
-/** Truncate a label at a grapheme boundary. */
-function truncate(text, maxWidth) {
-  if (labelWidth(text) <= maxWidth) return text;
-  const graphemes = [...new Intl.Segmenter("hi").segment(text)].map((part) => part.segment);
-  while (graphemes.length && labelWidth(`${graphemes.join("")}…`) > maxWidth) graphemes.pop();
-  return `${graphemes.join("")}…`;
-}
+/** Width of a label in pixels. @param {string} text */
+export const labelWidth = (text) => textWidth(text, LABEL_FONT);
 
 /**
  * Sticky labels; `highlight(row, column)` emphasizes one row and one column label.
@@ -100,7 +90,7 @@ export function labels(heat, layout) {
 function labelText(label, attributes, maxWidth, skipped) {
   const element = svg("text", { ...attributes, lang: label.lang,
     class: `label${skipped ? " skipped" : ""}${label.faint ? " faint" : ""}` },
-  label.prefix && svg("tspan", { class: "label-prefix" }, label.prefix), truncate(label.text, maxWidth));
+  label.prefix && svg("tspan", { class: "label-prefix" }, label.prefix), truncate(label.text, maxWidth, LABEL_FONT));
   if (label.note || labelWidth(label.text) > maxWidth) element.append(svg("title", {}, label.note ?? label.text));
   return element;
 }
