@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STATIC = files("dhyan.studio") / "static"
 ENTRY_MODULE = "main.js"
-FONT = 'url("/font/deva.ttf") format("truetype")'
+FONT = 'url("/font/noto-sans-devanagari.ttf") format("truetype")'
 
 FontFormat = Literal["ttf", "woff"]
 

@@ -79,7 +79,7 @@ def _add_page(app: FastAPI) -> None:
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     paths = {"", *ROOMS, *(f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])}
 
-    @app.get("/font/deva.ttf", include_in_schema=False)
+    @app.get("/font/noto-sans-devanagari.ttf", include_in_schema=False)
     def font() -> Response:
         from dhyan.insight.fonts import devanagari_file
 
