@@ -43,7 +43,9 @@ def test_loopback_names_are_answered(client, host):
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/font/noto-sans-devanagari.ttf", "/livez", "/api/openapi.json"])
+@pytest.mark.parametrize(
+    "path", [*PATHS, "/font/noto-sans-devanagari.ttf", "/livez", "/api/openapi.json"]
+)
 def test_every_response_has_the_security_headers(client, path):
     for response in (client.get(path), client.post(path), client.get(path, headers={"host": "x"})):
         assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
