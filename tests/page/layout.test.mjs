@@ -1,10 +1,8 @@
 import "./browser_stub.mjs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
-
-const JS = "../../src/dhyan/studio/static/js";
-const { isUpright, measure } = await import(`${JS}/heatmap_layout.js`);
-const { address, colorScaleOf, readAddress, state, MAX_TEXT } = await import(`${JS}/state.js`);
+import { isUpright, measure } from "../../src/dhyan/studio/static/js/heatmap_layout.js";
+import { address, colorScaleOf, readAddress, state, MAX_TEXT } from "../../src/dhyan/studio/static/js/state.js";
 
 const heat = (lengths, maxWidth) => ({ maxWidth, minCellWidth: 18, values: lengths.map(() => lengths.map(() => 0)),
   rows: lengths.map(() => ({ text: "row" })), columns: lengths.map((length) => ({ text: "x".repeat(length) })) });

@@ -11,7 +11,8 @@ const SLANT = Math.SQRT1_2;
 const LABEL_OFFSET = 10; // pixels from the middle of a column to the start of its slanted label, and its height
 const MIN_CELL_WIDTH = 6; // pixels of a cell
 
-/** Sizes of cells and labels. @param {import("./heatmap.js").Heat} heat */
+/** Sizes of cells and labels.
+ * @param {Pick<import("./heatmap.js").Heat, "values" | "rows" | "columns" | "statistics" | "maxWidth" | "minCellWidth">} heat */
 export function measure(heat) {
   const rowLabels = heat.rows.map((row) => Math.max(labelWidth(prefixOf(row) + row.text), 0.8 * labelWidth(row.subtitle ?? "")));
   const left = Math.ceil(Math.min(Math.max(...rowLabels, 24), MAX_ROW_LABEL)) + 20;

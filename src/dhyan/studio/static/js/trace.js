@@ -2,6 +2,8 @@
 
 import { unpack } from "./numbers.js";
 
+/** @typedef {Pick<Trace, "source" | "target" | "decoder_input">} Sides the token sequences of a trace */
+
 /** Attention roles. @type {Role[]} */
 export const ROLES = ["encoder_self", "decoder_self", "cross"];
 
@@ -15,7 +17,7 @@ export function blockAt(trace, role, layer) {
   return blocks.find((block) => block.layer === layer) ?? blocks.at(-1);
 }
 
-/** The token sequences of rows (queries) and columns (keys) of a role. @param {Trace} trace @param {Role} role @returns {[Side, Side]} */
+/** The token sequences of rows (queries) and columns (keys) of a role. @param {Sides} trace @param {Role} role @returns {[Side, Side]} */
 export function sides(trace, role) {
   if (role === "encoder_self") return [trace.source, trace.source];
   if (role === "decoder_self") return [trace.decoder_input, trace.decoder_input];
@@ -44,7 +46,7 @@ export function selectHead(tables, which) {
 /**
  * Weights by token or by word: summed over the tokens of a key word, averaged over those of a
  * query word. Each row and column has its text, whether it is special, and its tokens.
- * @param {Trace} trace @param {Role} role @param {number[][]} table
+ * @param {Sides} trace @param {Role} role @param {number[][]} table
  * @param {{unit: string, specials: boolean}} options `unit` is "token" or "word"
  */
 export function mergeUnits(trace, role, table, { unit, specials }) {

@@ -3,6 +3,7 @@
 import { logSoftmax } from "./layers.js";
 import { BOS, EOS, PAD } from "./tokenizer.js";
 
+/** @typedef {Pick<import("./model.js").Model, "start" | "step">} Decoder all that a search needs of a model */
 /** @typedef {{ids: number[], score: number, finished: boolean}} Hypothesis token ids without BOS and EOS */
 /**
  * @typedef {object} SearchOptions
@@ -13,12 +14,13 @@ import { BOS, EOS, PAD } from "./tokenizer.js";
  * @property {(ids: number[]) => Promise<void> | void} onStep gets the tokens of the best hypothesis; may throw to stop
  */
 
-/** The best hypothesis of a sentence. @param {import("./model.js").Model} model @param {import("./model.js").Encoded} encoded
+/** The best hypothesis of a sentence. @param {Decoder} model @param {import("./model.js").Encoded} encoded
  * @param {SearchOptions} options @returns {Promise<Hypothesis>} */
 export function search(model, encoded, options) {
   return options.beam > 1 ? beamSearch(model, encoded, options) : greedySearch(model, encoded, options);
 }
 
+/** @param {Decoder} model @param {import("./model.js").Encoded} encoded @param {SearchOptions} options */
 async function greedySearch(model, encoded, { maxLength, lengthPenalty, prefix, onStep }) {
   let states = [model.start(encoded)];
   const ids = [];
@@ -35,6 +37,7 @@ async function greedySearch(model, encoded, { maxLength, lengthPenalty, prefix, 
   return hypothesis(ids, byLength(total, ids.length, lengthPenalty));
 }
 
+/** @param {Decoder} model @param {import("./model.js").Encoded} encoded @param {SearchOptions} options */
 async function beamSearch(model, encoded, { beam, maxLength, lengthPenalty, prefix, onStep }) {
   /** @type {{ids: number[], score: number, state: any}[]} the unfinished hypotheses, best first */
   let going = [{ ids: [], score: 0, state: model.start(encoded) }];
