@@ -53,6 +53,13 @@ def test_every_response_has_the_security_headers(client, path):
         assert "set-cookie" not in response.headers
 
 
+def test_a_browser_asks_whether_a_module_changed(client):
+    first = client.get("/static/js/main.js")
+    assert first.headers["cache-control"] == "no-cache"
+    again = client.get("/static/js/main.js", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
 def test_a_declared_large_body_is_refused(client):
     large = b'{"text": "' + b"a" * MAX_BODY_BYTES + b'"}'
     assert client.post("/api/translate", content=large).status_code == 413

@@ -73,9 +73,19 @@ def make_app(registry: ModelRegistry) -> ASGIApp:
     return RequestGuard(app, policy)
 
 
+class PageFiles(StaticFiles):
+    """Modules and styles, which a browser asks for again: two versions of dhyan never mix."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """The file, or that it did not change (ETag)."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
 def _add_page(app: FastAPI) -> None:
     """One HTML document for every view, its modules and styles, and the Devanagari font."""
-    app.mount("/static", StaticFiles(directory=str(STATIC)), name="static")
+    app.mount("/static", PageFiles(directory=str(STATIC)), name="static")
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     paths = {"", *ROOMS, *(f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])}
 
