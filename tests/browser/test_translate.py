@@ -162,6 +162,29 @@ def test_ribbon_widths_are_weights_and_ribbons_have_keyboard_navigation(studio):
     assert not Axe().run(page, context="main").response["violations"]
 
 
+@pytest.mark.parametrize(
+    ("display", "focused", "words"),
+    [
+        ("map", ".cell[data-row='1'][data-column='2']", ".cell"),
+        ("map", ".pair-source .pair-word[data-index='2']", ".pair-word"),
+        ("ribbons", ".ribbon-word[data-side=row][data-index='1']", ".ribbon-word"),
+        ("ribbons", ".ribbon-word[data-side=column][data-index='3']", ".ribbon-word"),
+        ("table", ".weights", ".weights"),
+    ],
+)
+def test_a_new_width_and_a_setting_keep_the_focus(studio, display, focused, words):
+    page = loaded(studio.open(f"{PATH}&display={display}"))
+    for change in (
+        lambda: page.set_viewport_size({"width": 375, "height": 800}),
+        lambda: page.evaluate("document.querySelector('[data-key=numbers]').click()"),
+    ):
+        page.locator(focused).focus()
+        page.evaluate("words => { window.old = document.querySelector(words); }", words)
+        change()
+        page.wait_for_function("!window.old.isConnected")  # drawn again
+        expect(page.locator(f"{focused}:focus")).to_have_count(1)
+
+
 def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):
     page = loaded(studio.open(PATH))
     for key in "sxnT":

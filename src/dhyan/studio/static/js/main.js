@@ -1,6 +1,7 @@
 /** Page frame: header, navigation, status line; opens the view of the address. */
 
 import { el, setChildren } from "./dom.js";
+import { keepFocus } from "./focus.js";
 import { get, post, ApiError } from "./api.js";
 import { setPalette } from "./colors.js";
 import { state, set, readAddress, listenToHistory, restrictViews, subscribe, address, ROOMS, roomOf, viewsOf } from "./state.js";
@@ -90,7 +91,7 @@ async function changed(keysChanged) {
   } else if (currentView.name !== state.view) {
     await show();
   } else {
-    currentView.update(keysChanged);
+    keepFocus(main, () => currentView.update(keysChanged));
   }
 }
 

@@ -1,6 +1,7 @@
 /** Compare view: two models or two sentences with linked cursors, and the difference of their attention. */
 
 import { el, setChildren } from "../dom.js";
+import { keepFocus } from "../focus.js";
 import { controls, list } from "../controls.js";
 import { drawHeatmap } from "../heatmap.js";
 import { formatNumber } from "../numbers.js";
@@ -199,7 +200,7 @@ export function open() {
   };
   let width = 0;
   const watcher = new ResizeObserver(() => {
-    if (traces && Math.abs(node.clientWidth - width) > 24) render();
+    if (traces && Math.abs(node.clientWidth - width) > 24) keepFocus(node, render);
     width = node.clientWidth;
   });
   watcher.observe(node);

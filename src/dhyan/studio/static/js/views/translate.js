@@ -1,6 +1,7 @@
 /** Translate view: streamed translation and its attention map. */
 
 import { el, setChildren } from "../dom.js";
+import { keepFocus } from "../focus.js";
 import { controls, list, segments } from "../controls.js";
 import { drawHeatmap } from "../heatmap.js";
 import { drawRibbons } from "../ribbons.js";
@@ -273,7 +274,7 @@ export function open() {
   let width = 0;
   const watcher = new ResizeObserver(() => {
     const newWidth = picture.clientWidth;
-    if (trace && Math.abs(newWidth - width) > 24) render();
+    if (trace && Math.abs(newWidth - width) > 24) keepFocus(node, render);
     width = newWidth;
   });
   watcher.observe(node);

@@ -23,8 +23,11 @@ export function sentencePair(listener) {
   function word(unit, index, side, prob) {
     const cell = side === "target" ? [index, null] : [null, index];
     return el("button", { type: "button", class: `pair-word${unit.faint ? " faint" : ""}`, lang: unit.lang,
-      tabindex: index ? -1 : 0, title: unit.note, on: {
-        focus: (event) => event.target.matches(":focus-visible") && listener.select(...cell, { hover: false }),
+      tabindex: index ? -1 : 0, title: unit.note, "data-side": side, "data-index": index, on: {
+        focus: (event) => {
+          for (const element of side === "target" ? targetWords : sourceWords) element.tabIndex = element === event.currentTarget ? 0 : -1;
+          if (event.currentTarget.matches(":focus-visible")) listener.select(...cell, { hover: false });
+        },
         click: () => listener.select(...cell, { hover: false }),
         pointerenter: () => listener.select(...cell, { hover: true }),
         pointerleave: listener.leave } },
@@ -94,7 +97,6 @@ export function sentencePair(listener) {
         ? other()[Math.min(index, other().length - 1)] : words()[by];
       if (index < 0 || !next) return;
       event.preventDefault();
-      for (const element of words()) element.tabIndex = element === next ? 0 : -1;
       next.focus();
     };
   }
