@@ -17,7 +17,8 @@ export function sentencePair(listener) {
   const source = el("p", { class: "pair-line pair-source", role: "group", "aria-label": message("translate_source") });
   const target = el("p", { class: "pair-line pair-target", role: "group", "aria-label": message("translate_target") });
   const lines = svg("svg", { class: "pair-lines", "aria-hidden": "true" });
-  const node = el("div", { class: "pair" }, lines, source, target);
+  const runners = el("p", { class: "pair-runners muted", "aria-hidden": "true" });
+  const node = el("div", { class: "pair" }, lines, source, target, runners);
   let [sourceWords, targetWords, positions, selection, width] = [[], [], null, null, 0];
 
   function word(unit, index, side, prob) {
@@ -114,10 +115,16 @@ export function sentencePair(listener) {
   return {
     node,
     highlight,
+    /** The most probable tokens that were not chosen, below the translation. @param {[string, number][] | null} tokens */
+    showRunnersUp(tokens, lang) {
+      setChildren(runners, tokens && [`${message("translate_runners")} `, ...tokens.flatMap(([text, prob], index) =>
+        [index ? " · " : "", el("span", { lang }, text), el("span", { class: "number" }, ` ${formatNumber(prob, 2, { weight: true })}`)])]);
+    },
     /** Show the tokens streamed so far. @param {string[]} tokens */
     showTokens(tokens, lang) {
       selection = null;
       setChildren(lines);
+      setChildren(runners);
       while (target.children.length > tokens.length) target.lastChild.remove();
       tokens.forEach((text, index) => {
         const existing = target.children[index]?.firstChild;
@@ -150,6 +157,7 @@ export function sentencePair(listener) {
       setChildren(source, text.split(/\s+/).map((part) => el("span", { class: "pair-word", lang },
         el("span", { class: "pair-text" }, part))));
       setChildren(target);
+      setChildren(runners);
     },
     close: () => watcher.disconnect(),
   };
