@@ -61,7 +61,9 @@ def standalone_page(
     base64, and may hold a worker.
     """
     names = _required_modules(ENTRY_MODULE, *(f"views/{view}.js" for view in views))
-    catalogues = {f"/static/text/{language}.json": _catalogue(language) for language in ("en", "hi")}
+    catalogues = {
+        f"/static/text/{language}.json": _catalogue(language) for language in ("en", "hi")
+    }
     texts = json.dumps(catalogues, ensure_ascii=False)
     font = subset_font("".join(map(_module, names)) + texts + shown_text, "woff")
     style = _styles(views).replace(FONT, _data_url(font, "font/woff"))

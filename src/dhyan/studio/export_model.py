@@ -160,8 +160,13 @@ def int8_weights(checked: CheckedModel) -> bytes:
 
 
 def _examples(card: ModelCard) -> list[dict[str, Any]]:
-    """The English examples, if the model translates from English."""
-    return list(map(asdict, examples())) if card.source_language == "en" else []
+    """The examples of the model's task or language."""
+    fitting = (
+        example
+        for example in examples()
+        if (example.task == card.task if card.task else example.language == card.source_language)
+    )
+    return list(map(asdict, fitting))
 
 
 def _details(checked: CheckedModel) -> dict[str, Any] | None:

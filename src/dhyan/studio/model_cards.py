@@ -20,7 +20,7 @@ from dhyan.pretrained.card import CARD, read_card
 from dhyan.text.languages import UNDETERMINED
 
 ROOMS = {  # of the page, with the views of each; the first has the path of its room
-    "translate": ("translate", "compare"),
+    "translate": ("translate",),
     "inside": ("step", "head", "mask", "layers"),
     "heads": ("heads",),
     "beam": ("beam",),

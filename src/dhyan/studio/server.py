@@ -44,6 +44,7 @@ ROUTES = (
 )  # fmt: skip
 STATIC = files("dhyan.studio") / "static"
 IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
+OLD_PATHS = {"translate/compare"}  # of links to an earlier page, which reads them
 MAX_BODY_BYTES = 64 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 CONTENT_SECURITY_POLICY = (
@@ -88,6 +89,7 @@ def _add_page(app: FastAPI) -> None:
     app.mount("/static", PageFiles(directory=str(STATIC)), name="static")
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     paths = {"", *ROOMS, *(f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])}
+    paths |= OLD_PATHS
 
     @app.get("/font/noto-sans-devanagari.ttf", include_in_schema=False)
     def font() -> Response:

@@ -100,11 +100,11 @@ function labelText(label, attributes, maxWidth, skipped) {
 export function rowStatistics(heat, layout) {
   if (!heat.statistics) return null;
   return svg("g", { "aria-hidden": "true" }, ...heat.statistics.rows.flatMap((line, row) => line.map((text, index) =>
-    statistic(layout, text, index, layout.top + (row + 0.5) * layout.rowHeight + 4))));
+    statistic(layout, text, index, layout.top + (row + 0.5) * layout.rowHeight + 4, row))));
 }
 
 const statisticTitles = (heat, layout) =>
   (heat.statistics?.titles ?? []).map((text, index) => statistic(layout, text, index, layout.top - 10));
 
-const statistic = (layout, text, index, y) =>
-  svg("text", { x: layout.right + (index + 1) * STATISTIC_WIDTH - 4, y, "text-anchor": "end", class: "row-statistic" }, text);
+const statistic = (layout, text, index, y, row = null) =>
+  svg("text", { "data-row": row, x: layout.right + (index + 1) * STATISTIC_WIDTH - 4, y, "text-anchor": "end", class: "row-statistic" }, text);

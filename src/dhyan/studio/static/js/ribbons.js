@@ -56,7 +56,10 @@ export function drawRibbons(ribbons) {
   box.addEventListener("pointerleave", () => ribbons.onHover?.(null, null));
   const choose = (event) => {
     const element = closest(event, ".ribbon-word");
-    if (element) ribbons.onFocus?.(...positionOf(element));
+    if (!element) return;
+    const line = sources.some((source) => source === element) ? sources : targets;
+    for (const word of line) word.setAttribute("tabindex", word === element ? "0" : "-1");
+    ribbons.onFocus?.(...positionOf(element));
   };
   box.addEventListener("click", choose);
   box.addEventListener("focusin", choose);
@@ -65,8 +68,6 @@ export function drawRibbons(ribbons) {
     const next = element && nextWord(event, positionOf(element), sources, targets, layout.vertical);
     if (!next) return;
     event.preventDefault();
-    const line = sources.includes(next) ? sources : targets;
-    for (const element of line) element.setAttribute("tabindex", element === next ? "0" : "-1");
     next.focus();
   });
   return Object.assign(box, { setCrosshair: point });

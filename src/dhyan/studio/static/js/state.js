@@ -4,7 +4,7 @@ import { standalone, framed } from "./embedded_trace.js";
 
 /** The rooms of the page and the views of each. The path of a view is that of its room and, after the first, its own name. */
 export const ROOMS = {
-  translate: ["translate", "compare"],
+  translate: ["translate"],
   inside: ["step", "head", "mask", "layers"],
   heads: ["heads"],
   beam: ["beam"],
@@ -21,6 +21,9 @@ export const viewsOf = (room) => ROOMS[room].filter((view) => views.includes(vie
 
 /** Characters of a sentence; the server refuses more. */
 export const MAX_TEXT = 500;
+
+/** The second model, where the page is to choose it. */
+export const OTHER_MODEL = "other";
 
 /**
  * @typedef {object} KeyRule of a key of the URL: its default, and its allowed values
@@ -78,6 +81,9 @@ const KEYS = {
   theme: { default: "auto", values: ["auto", "light", "dark"] },
 };
 
+/** Paths of an earlier page, and what they stand for. @type {Record<string, Partial<State> & {view: string}>} */
+const OLD_PATHS = { "/translate/compare": { view: "translate", model2: OTHER_MODEL } };
+
 /** @type {Record<string, KeyRule>} */
 const RULES = KEYS;
 
@@ -93,6 +99,9 @@ const LONG = 24; // words or tokens from which small weights are shown by the sq
 
 /** Whether the model of the page can be asked: not where only a saved trace is shown. */
 export const hasServer = () => !document.documentElement.hasAttribute("data-saved");
+
+/** Whether a second model or a second sentence stands beside the first. */
+export const isComparing = () => Boolean(state.model2 || state.text2);
 
 /** Whether special tokens are shown. */
 export const showsSpecials = () => (state.specials ? state.specials === "1" : VIEWS_WITH_SPECIALS.includes(state.view));
@@ -156,13 +165,15 @@ export function readAddress(url = location) {
   /** @type {[string, string | number][]} */
   const corrected = [];
   const [, room = "", name] = path.split("/");
-  const view = name ?? ROOMS[room || "translate"]?.[0];
+  const old = OLD_PATHS[path];
+  const view = old?.view ?? name ?? ROOMS[room || "translate"]?.[0];
   if (isAvailable(view)) state.view = view;
   for (const [key, rule] of Object.entries(RULES)) {
     const [value, valid] = parseValue(query.get(key), rule);
     state[key] = value;
     if (!valid) corrected.push([key, value]);
   }
+  if (old && !isComparing()) Object.assign(state, old);
   return corrected;
 }
 

@@ -17,6 +17,28 @@ export function blockAt(trace, role, layer) {
   return blocks.find((block) => block.layer === layer) ?? blocks.at(-1);
 }
 
+/**
+ * How the translation reads the sentence: not at all after the start ("none"), the same single position at
+ * every step ("one_vector"), or by weights ("weights"). Views ask the trace, not the model.
+ * @param {Trace} trace @returns {"none" | "one_vector" | "weights"}
+ */
+export function sourceReading(trace) {
+  const blocks = blocksOf(trace, "cross");
+  if (!blocks.length) return "none";
+  return blocks.every(readsOnePosition) ? "one_vector" : "weights";
+}
+
+/** Whether every row of a block has all its weight on one and the same position. @param {Packed} block */
+function readsOnePosition(block) {
+  const { shape, data } = unpack(block);
+  const width = shape.at(-1);
+  const position = data.subarray(0, width).indexOf(1);
+  return position >= 0 && data.every((weight, index) => weight === (index % width === position ? 1 : 0));
+}
+
+/** Whether the decoder attends to its own output: its context is a sum of values, not of encoder states. @param {Trace} trace */
+export const hasSelfAttention = (trace) => blocksOf(trace, "decoder_self").length > 0;
+
 /** The token sequences of rows (queries) and columns (keys) of a role. @param {Sides} trace @param {Role} role @returns {[Side, Side]} */
 export function sides(trace, role) {
   if (role === "encoder_self") return [trace.source, trace.source];

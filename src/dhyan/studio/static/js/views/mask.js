@@ -4,6 +4,7 @@ import { post } from "../api.js";
 import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls, list, segments } from "../controls.js";
 import { el, setChildren, text } from "../dom.js";
+import { keepFocus } from "../focus.js";
 import { hasModel } from "../embedded_model.js";
 import { card, models } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
@@ -152,7 +153,7 @@ export function open() {
   };
   let width = 0;
   const watcher = new ResizeObserver(() => {
-    if (leakResponse && Math.abs(map.clientWidth - width) > 24) renderMap();
+    if (leakResponse && Math.abs(map.clientWidth - width) > 24) keepFocus(map, renderMap);
     width = map.clientWidth;
   });
   watcher.observe(node);

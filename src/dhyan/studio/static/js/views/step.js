@@ -1,6 +1,7 @@
 /** One decoder step of a recurrent model: every number of the attention, recomputed on the page. */
 
 import { el, setChildren, text } from "../dom.js";
+import { keepFocus } from "../focus.js";
 import { post } from "../api.js";
 import { badge } from "../arithmetic.js";
 import { requestBody, fetchTrace } from "../traces.js";
@@ -219,7 +220,7 @@ export function open() {
 
   let width = 0;
   const watcher = new ResizeObserver(() => {
-    if (computed && Math.abs(picture.clientWidth - width) > 24) render();
+    if (computed && Math.abs(picture.clientWidth - width) > 24) keepFocus(picture, render);
     width = picture.clientWidth;
   });
   watcher.observe(node);

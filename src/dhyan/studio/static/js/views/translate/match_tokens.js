@@ -28,15 +28,18 @@ export function alignTokens(left, right) {
   return matches;
 }
 
-/** Match two attention views: partners in both directions, and the difference where shapes agree. */
+/**
+ * Match two attention views: partners in both directions, and the difference B − A of the rows that both have,
+ * `differenceRows` of A: every row where both have as many, else those of the same words.
+ */
 export function matchTokens(a, b) {
   const rows = [alignTokens(a.rows, b.rows), alignTokens(b.rows, a.rows)];
   const columns = [alignTokens(a.columns, b.columns), alignTokens(b.columns, a.columns)];
   const [sameTarget, sameSource] = [same(a.rows, b.rows), same(a.columns, b.columns)];
-  const sameShape = a.rows.length === b.rows.length && a.columns.length === b.columns.length;
-  const values = sameShape ? b.values.map((weights, row) => weights.map((value, column) => value - a.values[row][column])) : null;
+  const differenceRows = a.columns.length === b.columns.length ? a.rows.map((_, row) => row).filter((row) => rows[0][row] !== null) : [];
+  const values = differenceRows.length ? differenceRows.map((row) => a.values[row].map((value, column) => b.values[rows[0][row]][column] - value)) : null;
   const distances = values?.map((weights) => sum(weights.map(Math.abs)) / 2);
-  return { rows, columns, sameTarget, sameSource, values, distances };
+  return { rows, columns, sameTarget, sameSource, values, distances, differenceRows };
 }
 
 /** Label for two tokens at one position. */
