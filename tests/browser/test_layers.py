@@ -1,4 +1,4 @@
-"""Layers view: the prediction after every layer of a Transformer decoder."""
+"""The last stage of Inside: the prediction after every layer of a Transformer decoder."""
 
 from urllib.parse import quote
 
@@ -41,8 +41,8 @@ def test_arrow_keys_move_in_the_grid(studio):
     expect(selected).to_have_attribute("data-layer", "0")
 
 
-def test_a_recurrent_model_says_that_it_does_not_apply(studio):
+def test_the_stage_is_missing_where_the_trace_has_no_decoder_self_attention(studio):
     page = studio.open(f"/inside/layers?text={quote(TEXT)}&model=luong")
-    expect(page.locator(".layers-note")).to_contain_text("no Transformer decoder")
-    page.get_by_role("button", name="Use transformer").click()
-    expect(page.locator(CELLS).first).to_be_visible()
+    page.wait_for_selector(".flow")
+    assert page.locator(CELLS).count() == 0
+    assert "/inside?" in current_url(page)

@@ -17,7 +17,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
-from dhyan.studio.model_cards import ROOMS
+from dhyan.studio.model_cards import ROOMS, STAGES
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import CancellableRoute
 from dhyan.studio.routes import (
@@ -88,8 +88,8 @@ def _add_page(app: FastAPI) -> None:
     """One HTML document for every view, its modules and styles, and the Devanagari font."""
     app.mount("/static", PageFiles(directory=str(STATIC)), name="static")
     page = (STATIC / "index.html").read_text(encoding="utf-8")
-    paths = {"", *ROOMS, *(f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])}
-    paths |= OLD_PATHS
+    views = (f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])
+    paths = {"", *ROOMS, *views, *STAGES, *OLD_PATHS}
 
     @app.get("/font/noto-sans-devanagari.ttf", include_in_schema=False)
     def font() -> Response:

@@ -55,14 +55,14 @@ function noTrace(view) {
 /** The attention block a view shows by default; layer 0 is the last. */
 const DEFAULT_ATTENTION = {
   translate: { role: "cross", layer: 0, head: "avg" },
-  mask: { role: "decoder_self", layer: 1, head: "1" },
+  head: { role: "cross", layer: 0, head: "1" },
   heads: { role: "encoder_self", layer: 1, head: "1" },
 };
 
 /** Request body of the figure: the attention that the view shows. */
 function figure({ trace }) {
   const defaults = DEFAULT_ATTENTION[state.view] ?? DEFAULT_ATTENTION.translate;
-  const requested = (state.view === "heads" && state.role) || defaults.role;
+  const requested = (["heads", "head"].includes(state.view) && state.role) || defaults.role;
   const role = trace.attention.some((block) => block.role === requested) ? requested : "cross";
   return { ...requestBody(), role, layer: state.layer || defaults.layer, head: state.head || defaults.head,
     words: state.unit === "word" };

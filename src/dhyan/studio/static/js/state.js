@@ -5,12 +5,14 @@ import { standalone, framed } from "./embedded_trace.js";
 /** The rooms of the page and the views of each. The path of a view is that of its room and, after the first, its own name. */
 export const ROOMS = {
   translate: ["translate"],
-  inside: ["step", "head", "mask", "layers"],
+  inside: ["step", "head"],
   heads: ["heads"],
   beam: ["beam"],
   learning: ["training", "length"],
   playground: ["self_attention", "gravity", "scaling"],
 };
+/** Stages of a view that are named as views, in paths and by keys, and the view of each. */
+const STAGES = { mask: "head", layers: "head" };
 let views = Object.values(ROOMS).flat(); // those of this page
 
 /** The room of a view. @param {string} view @returns {string} */
@@ -61,6 +63,7 @@ const KEYS = {
   masked: { default: "1", values: ["0", "1"] }, // the mask is on
   position: { default: 0, min: 0, max: 600 }, // position of the changed word; 0: chosen by the view
   word: { default: "", maxLength: 60 }, // the replacement word
+  stage: { default: "", values: ["", ...Object.keys(STAGES)] }, // the stage of the view that is open
   beam_width: { default: 0, min: 0, max: 8 }, // hypotheses kept in the beam view; 0: chosen by the view
   node: { default: -1, min: -1, max: 5000 }, // a hypothesis of the tree; -1: the best result
   dropped: { default: "1", values: ["0", "1"] }, // dropped hypotheses are shown
@@ -130,8 +133,16 @@ function isAvailable(view) {
   return available;
 }
 
-/** Update the state; `replace` updates replace the history entry instead of adding one. @param {Partial<State>} patch */
-export function set(patch, { replace = false } = {}) {
+/** A change of view that names a stage opens that stage; any other closes the open one.
+ * @template {Partial<State>} Patch @param {Patch} patch @returns {Patch} */
+function withStage(patch) {
+  if (patch.view in STAGES) return { ...patch, view: STAGES[patch.view], stage: patch.view };
+  return patch.view && patch.view !== state.view ? { stage: "", ...patch } : patch;
+}
+
+/** Update the state; `replace` updates replace the history entry instead of adding one. @param {Partial<State>} changes */
+export function set(changes, { replace = false } = {}) {
+  const patch = withStage(changes);
   const changed = Object.keys(patch).filter((key) => state[key] !== patch[key]);
   if (!changed.length) return;
   if (patch.view && !isAvailable(patch.view)) return;
@@ -140,8 +151,9 @@ export function set(patch, { replace = false } = {}) {
   notifyListeners(new Set(changed));
 }
 
-/** URL of a state: path for the view, query for non-default keys; a standalone page uses the fragment. @param {Partial<State> & {view: string}} target */
-export function address(target = state) {
+/** URL of a state: path for the view, query for non-default keys; a standalone page uses the fragment. @param {Partial<State> & {view: string}} wanted */
+export function address(wanted = state) {
+  const target = wanted === state ? state : withStage(wanted);
   const query = new URLSearchParams();
   for (const [key, rule] of Object.entries(RULES)) {
     const value = target[key];
@@ -166,7 +178,8 @@ export function readAddress(url = location) {
   const corrected = [];
   const [, room = "", name] = path.split("/");
   const old = OLD_PATHS[path];
-  const view = old?.view ?? name ?? ROOMS[room || "translate"]?.[0];
+  const named = old?.view ?? name ?? ROOMS[room || "translate"]?.[0];
+  const view = STAGES[named] ?? named;
   if (isAvailable(view)) state.view = view;
   for (const [key, rule] of Object.entries(RULES)) {
     const [value, valid] = parseValue(query.get(key), rule);
@@ -174,6 +187,7 @@ export function readAddress(url = location) {
     if (!valid) corrected.push([key, value]);
   }
   if (old && !isComparing()) Object.assign(state, old);
+  if (named in STAGES) state.stage = named;
   return corrected;
 }
 

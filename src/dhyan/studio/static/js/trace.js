@@ -11,6 +11,12 @@ export const ROLES = ["encoder_self", "decoder_self", "cross"];
 export const blocksOf = (trace, role) =>
   trace.attention.filter((block) => block.role === role).sort((a, b) => a.layer - b.layer);
 
+/** Whether a trace holds attention of a role. @param {Trace} trace @param {Role} role */
+export const hasRole = (trace, role) => trace.attention.some((block) => block.role === role);
+
+/** Whether a trace holds attention with queries, keys and values of its own: self-attention, or several heads. @param {Trace} trace */
+export const hasHeads = (trace) => trace.attention.some((block) => block.role !== "cross" || block.shape[0] > 1);
+
 /** The attention block of a role and layer; the last layer if there is none. @param {Trace} trace @param {Role} role @param {number} layer */
 export function blockAt(trace, role, layer) {
   const blocks = blocksOf(trace, role);

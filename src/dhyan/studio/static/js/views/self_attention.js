@@ -32,6 +32,7 @@ export function open() {
   let stages = null;
   let encoded = "";
   let top = null;
+  const store = () => set({ toy: encoded }, { replace: true });
 
   function recompute() {
     session.result = computeToy(session.toy);
@@ -45,7 +46,7 @@ export function open() {
     recompute();
     stages.show();
     renderHead();
-    set({ toy: encoded }, { replace: true });
+    store();
   }
 
   /** The shape or the set of stages changed: rebuild. */
@@ -55,7 +56,7 @@ export function open() {
     top = el("div", { class: "toy-header" });
     renderHead();
     setChildren(content, top, wordStage(), ...stages.nodes, checkStage());
-    set({ toy: encoded }, { replace: true });
+    queueMicrotask(store); // the page does not know a view before it is open
     if (focus) node.querySelector(focus)?.focus();
   }
 

@@ -8,10 +8,12 @@ import { requestBody, fetchTrace } from "../traces.js";
 import { slider } from "../controls.js";
 import { card, models } from "../header.js";
 import { formatNumber, maxDifference, formatTiny } from "../numbers.js";
-import { state, set, address } from "../state.js";
+import { state, set, address, viewsOf } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
+import { hasRole } from "../trace.js";
 import { message } from "../messages.js";
+import { maskPanel } from "./head/mask_panel.js";
 import { computationGrid, WIDE_COLUMN, TINY_COLUMN } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
@@ -33,8 +35,11 @@ export function open() {
   const top = el("div", { class: "step-top" });
   const picture = el("div", { class: "step-picture" });
   const predictions = el("div", { class: "step-predictions" });
+  const mask = maskPanel();
+  const tests = el("details", { class: "stage-panel alone", hidden: true, on: { toggle: () => tests.open && mask.load() } },
+    el("summary", {}, message("inside_order_test")), mask.node);
   const node = el("section", { class: "step", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, predictions);
+    el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, predictions, tests);
   const expandedRows = new Set();
   let stop = new AbortController();
   let response = null; // the trace and its steps
@@ -51,15 +56,20 @@ export function open() {
     stop.abort();
     stop = new AbortController();
     response = computed = null;
+    [tests.hidden, tests.open] = [true, false];
     setChildren(top);
     setChildren(predictions);
-    if (card()?.score === "none") return renderNoAttention();
     setChildren(picture, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
     showStatus(message("working"));
     const { signal } = stop;
     try {
-      const [trace, operands] = await Promise.all([fetchTrace({}, signal), stepsOf(signal)]);
+      const trace = await fetchTrace({}, signal);
+      if (signal.aborted) return;
+      if (hasRole(trace, "decoder_self") && viewsOf("inside").includes("head")) return set({ view: "head" }, { replace: true });
+      tests.hidden = false;
+      if (!hasRole(trace, "cross")) return renderNoAttention();
+      const operands = await stepsOf(signal);
       if (signal.aborted) return;
       response = { trace, operands };
       if (operands.score === "bottleneck") return renderBottleneck();
@@ -91,7 +101,7 @@ export function open() {
   const alternatives = () => el("p", { class: "step-links" }, ...compatibleModels());
 
   function compatibleModels() {
-    const compatible = models().filter((model) => model.name !== state.model && SUPPORTED_SCORES.includes(model.score)).slice(0, 4);
+    const compatible = models().filter((model) => model.name !== state.model && model.views.includes("step") && SUPPORTED_SCORES.includes(model.score)).slice(0, 4);
     return compatible.length ? compatible.map((model) => link({ model: model.name }, message("step_to_model", model.name))) : [el("span", {}, message("step_no_model"))];
   }
 
@@ -230,6 +240,7 @@ export function open() {
   return {
     node,
     update(changed) {
+      mask.update(changed);
       if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
       else if (!computed) return;
       else if (changed.has("target") || changed.has("source")) render();
@@ -239,6 +250,7 @@ export function open() {
     close() {
       pause();
       stop.abort();
+      mask.close();
       watcher.disconnect();
       document.removeEventListener("retranslate", load);
       document.removeEventListener("toggle-play", toggle);

@@ -3,9 +3,9 @@
 import { el } from "../../dom.js";
 import { openSum } from "../../arithmetic.js";
 import { firstIndices, matrix, indices } from "../../matrix.js";
-import { formatNumber } from "../../numbers.js";
+import { add, formatNumber, softmax } from "../../numbers.js";
 import { formatBrief, vectorTiles } from "../../vector_strips.js";
-import { set } from "../../state.js";
+import { address, set, state } from "../../state.js";
 import { message } from "../../messages.js";
 import { withBias, agreementBadge, equation, stage, sumLine } from "../../stage.js";
 
@@ -125,8 +125,24 @@ export function modelStages(step) {
         line: (row, column) => `${title(column)} = ${formatNumber(computed.scores[row][column], 3)} ÷ ${formatNumber(head.scale, 3)} = ${formatNumber(computed.divided[row][column], 3)}`,
         result: (touch) => queryRow(computed.divided, "s / √d_k", "qkv_m_D", { format: twoDigits, onHover: touch, selected: [i, j],
           onOpen: (row, column) => openSum({ title: title(column), terms: [[computed.scores[row][column], 1 / head.scale]],
-            symbols: ["s", `1/√${width}`], modelValue: head.scores[row][column] / head.scale }) }) }));
+            symbols: ["s", `1/√${width}`], modelValue: head.scores[row][column] / head.scale }) }) }), ...undivided());
   }
+
+  /** The weights of this row if the scores were not divided. */
+  function undivided() {
+    const weights = softmax(add(computed.scores[i], computed.mask[i]));
+    const [before, after] = [weights, computed.weights[i]].map((row) => formatWeight(Math.max(...row)));
+    return [el("p", { class: "remark" }, message("inside_undivided", before, after)),
+      equation(queryRow([weights], "softmax(s)", "inside_m_undivided", { down: [0], rows: [queryToken], format: formatWeight, tint: "weights" }),
+        queryRow(computed.weights, "α", "qkv_m_A", { format: formatWeight, tint: "weights" })),
+      el("p", { class: "links" }, viewLink("scaling", message("inside_scaling")))];
+  }
+
+  const viewLink = (view, words) => el("a", { href: address({ ...state, view }), on: { click: (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    set({ view });
+  } } }, words);
 
   function maskStage() {
     const about = { number: 6, title: message("qkv_mask"), rule: "s + m" };
