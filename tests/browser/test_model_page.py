@@ -103,14 +103,27 @@ def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
     [
         (
             "en-hi-bahdanau",
-            [("/api/translate", {}), ("/api/step", {}), ("/api/leak", {"position": 2})],
+            [
+                ("/api/translate", {}),
+                ("/api/step", {}),
+                ("/api/activations", {}),
+                ("/api/leak", {"position": 2}),
+            ],
         ),
-        ("en-hi-luong", [("/api/translate", {"prefix": "क्या"}), ("/api/step", {"beam": 3})]),
-        ("en-hi-no-attention", [("/api/translate", {"beam": 3})]),
+        (
+            "en-hi-luong",
+            [
+                ("/api/translate", {"prefix": "क्या"}),
+                ("/api/step", {"beam": 3}),
+                ("/api/activations", {"beam": 3}),
+            ],
+        ),
+        ("en-hi-no-attention", [("/api/translate", {"beam": 3}), ("/api/activations", {})]),
         (
             "en-hi-transformer",
             [
                 ("/api/translate", {"beam": 3}),
+                ("/api/activations", {}),
                 ("/api/head", {"role": "encoder_self", "layer": 2, "head": 3}),
                 ("/api/head", {"role": "decoder_self", "layer": 1, "head": 1}),
                 ("/api/head", {"role": "cross", "layer": 2, "head": 4}),

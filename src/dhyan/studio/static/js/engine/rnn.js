@@ -19,8 +19,10 @@ export class RNNEncoder {
 
   /** @param {number[]} ids @returns {Encoded} */
   encode(ids) {
-    const { states, final } = this.recurrence.run(ids.map((id) => embed(this.table, id)));
-    return { states, summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : ids.length - 1, calls: {} };
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const { states, final } = this.recurrence.run(embeddings);
+    return { states, summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : ids.length - 1, calls: {},
+      input: { embeddings, inputs: embeddings, scale: 1 } };
   }
 }
 
@@ -64,6 +66,11 @@ class SourceAttention {
   }
 }
 
+/** @param {Vector[]} embeddings @param {Vector[]} outputs of the top layer @param {Vector[]} hidden
+ * @returns {import("./model.js").Activation[]} */
+const activationsOf = (embeddings, outputs, hidden) =>
+  embeddings.map((embedding, row) => ({ embedding, input: embedding, state: outputs[row], layers: [], hidden: hidden[row] }));
+
 const CROSS = [{ name: "decoder.attention", role: "cross", layer: 1 }];
 
 /** What the recurrent decoders share: embedding, bridge, recurrence, output layer. */
@@ -88,8 +95,10 @@ export class PlainDecoder extends RecurrentDecoder {
 
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
-    const [outputs, hidden] = this.recurrence.step(ids.map((id) => embed(this.table, id)), states.map((state) => state.hidden));
-    return { logits: linear(this.output, outputs), states: hidden.map((own) => ({ hidden: own })), calls: ids.map(() => ({})) };
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const [outputs, hidden] = this.recurrence.step(embeddings, states.map((state) => state.hidden));
+    return { logits: linear(this.output, outputs), states: hidden.map((own) => ({ hidden: own })), calls: ids.map(() => ({})),
+      activations: activationsOf(embeddings, outputs, outputs) };
   }
 }
 
@@ -110,11 +119,12 @@ export class BahdanauDecoder extends RecurrentDecoder {
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
     const found = this.attention.attend(states.map((state) => state.hidden[0].at(-1)), states.map((state) => state.memory));
-    const inputs = ids.map((id, row) => concatenate(embed(this.table, id), found[row].output));
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const inputs = embeddings.map((embedding, row) => concatenate(embedding, found[row].output));
     const [outputs, hidden] = this.recurrence.step(inputs, states.map((state) => state.hidden));
     const readout = linear(this.readout, outputs.map((output, row) => concatenate(output, inputs[row]))).map(maxout);
     return { logits: linear(this.output, readout), states: hidden.map((own, row) => ({ hidden: own, memory: states[row].memory })),
-      calls: found.map((call) => ({ [CROSS[0].name]: call })) };
+      calls: found.map((call) => ({ [CROSS[0].name]: call })), activations: activationsOf(embeddings, outputs, readout) };
   }
 }
 
@@ -135,13 +145,15 @@ export class LuongDecoder extends RecurrentDecoder {
 
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
-    const inputs = ids.map((id, row) => (this.inputFeeding ? concatenate(embed(this.table, id), states[row].attentional) : embed(this.table, id)));
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const inputs = embeddings.map((embedding, row) => (this.inputFeeding ? concatenate(embedding, states[row].attentional) : embedding));
     const [outputs, hidden] = this.recurrence.step(inputs, states.map((state) => state.hidden));
     const found = this.attention.attend(outputs, states.map((state) => state.memory));
     const attentional = linear(this.combine, found.map(({ output }, row) => concatenate(output, outputs[row]))).map((own) => own.map(Math.tanh));
     return { logits: linear(this.output, attentional),
       states: hidden.map((own, row) => ({ hidden: own, attentional: attentional[row], memory: states[row].memory })),
-      calls: found.map((call, row) => ({ [CROSS[0].name]: { ...call, attentional: attentional[row] } })) };
+      calls: found.map((call, row) => ({ [CROSS[0].name]: { ...call, attentional: attentional[row] } })),
+      activations: activationsOf(embeddings, outputs, attentional) };
   }
 }
 

@@ -16,9 +16,14 @@ class Embedding {
     this.positions = positions;
   }
 
+  /** The factor of an embedding before its position is added. */
+  get scale() {
+    return Math.sqrt(this.width);
+  }
+
   /** @param {number} id @param {number} position @returns {Vector} */
   at(id, position) {
-    const vector = embed(this.table, id).map((value) => value * Math.sqrt(this.width));
+    const vector = embed(this.table, id).map((value) => value * this.scale);
     if (this.learned) return sum(vector, embed(this.learned, position));
     return this.positions === "sinusoidal" ? sum(vector, sinusoids(position, this.width)) : vector;
   }
@@ -131,7 +136,9 @@ export class TransformerEncoder {
   encode(ids) {
     /** @type {Record<string, import("./model.js").Call[]>} */
     const calls = {};
-    let x = ids.map((id, position) => this.embedding.at(id, position));
+    const inputs = ids.map((id, position) => this.embedding.at(id, position));
+    const input = { embeddings: ids.map((id) => embed(this.embedding.table, id)), inputs, scale: this.embedding.scale };
+    let x = inputs;
     for (const { name, attention, attentionLayer, feedForward, feedForwardLayer } of this.layers) {
       x = attentionLayer.run(x, (inputs) => {
         const memory = attention.remember(inputs);
@@ -142,7 +149,7 @@ export class TransformerEncoder {
     }
     const states = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
     const summary = states[0].map((_, index) => states.reduce((total, state) => total + state[index], 0) / states.length);
-    return { states, summary, lastRead: ids.length - 1, calls };
+    return { states, summary, lastRead: ids.length - 1, calls, input };
   }
 }
 
@@ -206,8 +213,16 @@ export class TransformerDecoder {
     const after = states.map((state) => ({ past: /** @type {Memory[]} */ ([]), source: state.source, length: state.length + 1 }));
     /** @type {Record<string, import("./model.js").Call>[]} */
     const calls = ids.map(() => ({}));
-    let x = ids.map((id, row) => this.embedding.at(id, states[row].length));
+    const inputs = ids.map((id, row) => this.embedding.at(id, states[row].length));
+    const activations = ids.map((id, row) => ({ embedding: embed(this.embedding.table, id), input: inputs[row],
+      layers: this.layers.map(() => /** @type {Record<string, Vector>} */ ({})), hidden: inputs[row] }));
+    const note = (number, name, vectors) => {
+      activations.forEach(({ layers }, row) => { layers[number][name] = vectors[row]; });
+      return vectors;
+    };
+    let x = inputs;
     this.layers.forEach((layer, number) => {
+      note(number, "input", x);
       const record = (name, attended) => {
         attended.forEach((call, row) => { calls[row][name] = call; });
         return attended.map(({ output }) => output);
@@ -218,12 +233,13 @@ export class TransformerDecoder {
           const past = states[row].past[number];
           state.past.push({ keys: [...past.keys, keys[row]], values: [...past.values, values[row]] });
         });
-        return record(layer.names[0], layer.selfAttention.attend(inputs, after.map((state) => state.past[number])));
+        return note(number, "self_attention", record(layer.names[0], layer.selfAttention.attend(inputs, after.map((state) => state.past[number]))));
       });
-      x = layer.subLayers[1].run(x, (inputs) => record(layer.names[1], layer.crossAttention.attend(inputs, states.map((state) => state.source[number]))));
-      x = layer.subLayers[2].run(x, (inputs) => layer.feedForward.run(inputs));
+      x = layer.subLayers[1].run(x, (inputs) => note(number, "cross_attention", record(layer.names[1], layer.crossAttention.attend(inputs, states.map((state) => state.source[number])))));
+      x = note(number, "output", layer.subLayers[2].run(x, (inputs) => note(number, "feed_forward", layer.feedForward.run(inputs))));
     });
     const hidden = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
-    return { logits: linear(this.output, hidden), states: after, calls };
+    activations.forEach((activation, row) => { activation.hidden = hidden[row]; });
+    return { logits: linear(this.output, hidden), states: after, calls, activations };
   }
 }
