@@ -1,6 +1,7 @@
 """Activations of a translation: they lead from the embeddings to the probabilities of the trace."""
 
 import base64
+from dataclasses import replace
 
 import pytest
 import torch
@@ -65,6 +66,6 @@ def test_the_output_of_a_pre_norm_layer_is_the_sum_of_its_sub_layers():
 def test_an_ensemble_has_no_single_decoder():
     translator = untrained_translator("gru", "bahdanau-additive")
     [translation] = translator(ENGLISH[0])
-    translator.other_models = (translator.model,)
+    several = replace(translator, other_models=(translator.model,))
     with pytest.raises(UserError, match="not for an ensemble"):
-        activations(translator, ENGLISH[0], translation)
+        activations(several, ENGLISH[0], translation)

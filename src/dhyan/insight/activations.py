@@ -56,7 +56,8 @@ class ResidualLayer:
 class Activations:
     """All T steps of a finished translation of S source tokens, counting EOS.
 
-    A `bidirectional` encoder is a recurrent one that reads the sentence in both directions.
+    A `bidirectional` encoder is a recurrent one that reads the sentence in both directions; with
+    `input_feeding` a Luong decoder reads its last attentional vector.
     `decoder_states` are s_0 … s_T of a recurrent decoder's top layer, `layers` those of a
     Transformer's. `hidden` enters the output layer. The most probable tokens of each step have
     their ids and logits; a probability is exp(logit − log_normalizer). `logits` are those of the
@@ -65,6 +66,7 @@ class Activations:
 
     decoder: str
     bidirectional: bool
+    input_feeding: bool
     source: InputVectors
     target: InputVectors
     states: Float[Tensor, "S D"]
@@ -107,6 +109,7 @@ def activations(translator: Translator, text: str, translation: Translation) -> 
     return Activations(
         decoder=name,
         bidirectional=isinstance(encoder, RNNEncoder) and encoder.rnn.bidirectional,
+        input_feeding=isinstance(decoder, LuongDecoder) and decoder.input_feeding,
         source=_input_vectors(encoder.token_embedding, batch.source.ids, recorder.get("source")),
         target=_input_vectors(decoder.token_embedding, batch.inputs.ids, recorder.get("target")),
         states=_on_cpu(recorder.first("states").states[0]),

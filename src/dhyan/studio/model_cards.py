@@ -21,6 +21,7 @@ from dhyan.text.languages import UNDETERMINED
 
 ROOMS = {  # of the page, with the views of each; the first has the path of its room
     "translate": ("translate", "compare"),
+    "tour": ("tour",),
     "inside": ("step", "head", "mask", "layers"),
     "heads": ("heads",),
     "beam": ("beam",),

@@ -24,6 +24,7 @@ export function activationsOf(model, settings, tokenizer, { source, output }) {
   return {
     decoder: settings.decoder.kind,
     bidirectional: Boolean(settings.encoder.bidirectional),
+    input_feeding: Boolean(settings.decoder.input_feeding),
     source: packInputs(encoded.input),
     target: packInputs({ embeddings: steps.map(({ activation }) => activation.embedding), inputs: steps.map(({ activation }) => activation.input),
       scale: model.decoder.embedding?.scale ?? 1 }),
