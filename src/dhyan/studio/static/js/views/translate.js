@@ -20,6 +20,7 @@ import { legend } from "./translate/legend.js";
 import { loadingProgress } from "./translate/loading.js";
 import { bottleneckDiagram } from "./translate/bottleneck.js";
 import { quality } from "./translate/quality.js";
+import { tourLink } from "./tour/link.js";
 
 const PLAY_INTERVAL = 1100; // milliseconds per step while playing
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
@@ -324,6 +325,7 @@ function firstSteps() {
   const start = el("div", { class: "start-card card" },
     el("h2", {}, message("translate_first")),
     el("p", {}, message("translate_first_text")),
+    tourLink(),
     el("p", { class: "muted" }, message("translate_first_try")),
     el("ul", { class: "start-examples" }, ...startExamples().map(({ text, phenomenon }) => el("li", {},
       el("button", { type: "button", on: { click: () => chooseExample(text) } }, el("span", { lang: "en" }, text),

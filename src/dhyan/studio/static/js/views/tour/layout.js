@@ -8,11 +8,12 @@ import { maxAbs } from "../../vector_strips.js";
 import { sumOf } from "./numbers_of_word.js";
 import { arrow, curve, fit, flow, label, part, shareBar, signedBar, strip, STRIP, stripWidth } from "./shapes.js";
 import { distributionBlock, stackBlock } from "./result_blocks.js";
-import { subscript } from "./symbols.js";
+import { formatWeight, subscript } from "./symbols.js";
 
 const ROW = 38;
 const TOP = 44; // of the first row, below the title
 const GAP = 56; // between blocks
+const QUERY_GAP = 26; // above the query
 const EDGE = 14;
 const LONG = 12; // numbers of a vector that are drawn
 const SHORT = 8; // where several vectors stand side by side
@@ -54,7 +55,8 @@ function measure(numbers, languages) {
   const count = names.length;
   const height = TOP + count * ROW + 12;
   const y = (index) => TOP + index * ROW + (ROW - STRIP) / 2;
-  const limits = { embeddings: maxAbs(...numbers.embeddings), inputs: maxAbs(...numbers.inputs), states: maxAbs(...numbers.states) };
+  const limits = { embeddings: limitOf(numbers.embeddings, LONG), inputs: limitOf([...numbers.inputs, ...numbers.embeddings.map((row) => row.map((value) => value * numbers.scale))], SHORT),
+    states: limitOf(numbers.states, LONG) };
   /** A group for every row of the source that is drawn: `draw(token, row, y)` gives its nodes. */
   const eachRow = (group, draw, width, x) => shown.map((row, index) => part(
     [`${group}-${row}`, ...(row === numbers.best ? [`${group}-best`] : []), ...(source[row].special ? [`${group}-end`] : []), group],
@@ -62,6 +64,9 @@ function measure(numbers, languages) {
   const rowLabel = (text, x, at, special = false) => label(x, at + 15, fit(text, labels), { lang: languages.source, ...(special ? { kind: "special" } : {}) });
   return { numbers, languages, labels, names, count, height, y, limits, eachRow, rowLabel, middle: (TOP + count * ROW) / 2 };
 }
+
+/** The largest magnitude among the numbers that are drawn. */
+const limitOf = (vectors, count) => maxAbs(...vectors.map((values) => values.slice(0, count)));
 
 const block = (name, step, x, width, height, contents, y = 0) => ({ name, title: message(`tour_block_${name}`), step, x, y, width, height, contents });
 
@@ -136,7 +141,7 @@ function selfAttentionBlock(layout, x) {
     [`links-${row}`, ...(row === best ? ["links-best"] : []), ...(row === query ? ["links-query"] : []), "links"],
     { x: x + EDGE, y: y(index), width: labels + 50, height: STRIP },
     rowLabel(numbers.source[row].text, x + EDGE, y(index), numbers.source[row].special),
-    label(from - 8, y(index) + 15, formatNumber(weights[row]), { kind: "number", "text-anchor": "end", "data-self-weight": weights[row] }),
+    label(from - 8, y(index) + 15, formatWeight(weights[row]), { kind: "number", "text-anchor": "end", "data-self-weight": weights[row] }),
     curve(from, y(index) + STRIP / 2, to, target, { weight: weights[row] })));
   const own = part(["query-token"], { x: to + 4, y: target - STRIP / 2, width: labels + 6, height: STRIP }, rowLabel(numbers.source[query].text, to + 10, target - STRIP / 2));
   const rest = numbers.others.length ? [label(from - 8, y(names.length - 1) + 15, formatNumber(sumOf(weights, numbers.others)), { kind: "number", "text-anchor": "end" })] : [];
@@ -165,7 +170,7 @@ function keyBlock(layout, x) {
   const step = stripWidth(SHORT) + 16;
   const width = EDGE + labels + 10 + 2 * step + EDGE - 10;
   const places = [0, 1].map((index) => x + EDGE + labels + 10 + index * step);
-  const limits = [maxAbs(...numbers.keys), maxAbs(...numbers.values)];
+  const limits = [limitOf(numbers.keys, SHORT), limitOf(numbers.values, SHORT)];
   const nodes = eachRow("pairs", (token, row, at) => [rowLabel(token.text, x + EDGE, at, token.special),
     ...[numbers.keys, numbers.values].map((table, index) => {
       const name = ["keys", "values"][index];
@@ -193,6 +198,14 @@ function scoreBlock(layout, x) {
   return block("scores", "scores", x, width, height, [{ step: "scores", nodes: [...heads, ...nodes, ...othersLabel(numbers, names, x + EDGE, y)] }]);
 }
 
+/** Lines from the query, up between states and scores, which it meets one by one. */
+function comparison({ y, names }, x, from, step) {
+  const middles = names.map((_, index) => y(index) + STRIP / 2);
+  const bus = x - GAP / 2;
+  return [{ step, nodes: [part(["comparison"], { x: bus - 2, y: middles[0], width: 4, height: from - middles[0] }, svg("path", { class: "tour-bus", d: `M${x} ${from} L${bus} ${from} L${bus} ${middles[0]}` }))] },
+    { step: "scores", nodes: middles.flatMap((middle) => [svg("path", { class: "tour-bus", d: `M${x - GAP} ${middle} L${x} ${middle}` }), svg("circle", { class: "tour-junction", cx: bus, cy: middle, r: 3.5 })]) }];
+}
+
 /** The vector that asks, below the scores. */
 function queryBlock(layout, x, least) {
   const { numbers, height } = layout;
@@ -207,7 +220,8 @@ function queryBlock(layout, x, least) {
       { symbol: "q", text: message("tour_query_of_head", numbers.head, numbers.layer), values: query, names: ["query"], result: true }],
   }[kind];
   const stepName = { bahdanau: "query_before", luong: "query_after", transformer: "query_heads" }[kind];
-  return stackBlock({ name: "query", title: message("tour_block_query"), step: stepName, lines, x, y: height + GAP * 0.8, least, count: LONG });
+  const own = stackBlock({ name: "query", title: message("tour_block_query"), step: stepName, lines, x, y: height + QUERY_GAP, least, count: LONG });
+  return { ...own, contents: [...comparison(layout, x, own.y + 30, stepName), ...own.contents] };
 }
 
 function weightBlock(layout, x) {
@@ -216,7 +230,7 @@ function weightBlock(layout, x) {
   const width = EDGE + labels + 10 + BAR + 64 + EDGE;
   const start = x + EDGE + labels + 10;
   const row = (weight, at, name) => [shareBar(start, at, weight, BAR),
-    label(x + width - EDGE, at + 15, formatNumber(weight), { kind: "number", "text-anchor": "end", ...(name === null ? {} : { "data-weight": weight, "data-row": name }) })];
+    label(x + width - EDGE, at + 15, formatWeight(weight), { kind: "number", "text-anchor": "end", ...(name === null ? {} : { "data-weight": weight, "data-row": name }) })];
   const nodes = eachRow("weights", (token, index, at) => [rowLabel(token.text, x + EDGE, at, token.special), ...row(weights[index], at, index)], width - 2 * EDGE, x + EDGE);
   const rest = others.length ? row(sumOf(weights, others), y(names.length - 1), null) : [];
   const total = part(["weight-sum"], { x: x + width - 84, y: 12, width: 74, height: STRIP }, label(x + width - EDGE, 27, `Σ ${formatNumber(sum(weights))}`, { kind: "number", "text-anchor": "end" }));
@@ -236,9 +250,9 @@ function contextBlock(layout, x) {
     ...shares.map((weight, index) => curve(x - GAP + 4, y(index) + STRIP / 2, left - 6, at + STRIP / 2, { weight })));
   const symbol = transformer ? "z" : `c${subscript(numbers.step + 1)}`;
   const own = part(["context"], { x: left, y: at - 24, width: stripWidth(LONG) - 10, height: STRIP + 24 },
-    label(left, at - 8, `${symbol} = Σ α·${transformer ? "v" : "h"}`, { kind: "symbol" }), strip(left, at, numbers.context, { count: LONG, limit: maxAbs(numbers.context) }));
+    label(left, at - 8, `${symbol} = Σ α·${transformer ? "v" : "h"}`, { kind: "symbol" }), strip(left, at, numbers.context, { count: LONG, limit: limitOf([numbers.context], LONG) }));
   const after = transformer ? part(["projected"], { x: left, y: at + 46, width: stripWidth(LONG) - 10, height: STRIP + 24 },
-    label(left, at + 62, message("tour_all_heads", numbers.heads), { kind: "note" }), strip(left, at + 70, numbers.layerOutput, { count: LONG, limit: maxAbs(numbers.layerOutput) })) : null;
+    label(left, at + 62, message("tour_all_heads", numbers.heads), { kind: "note" }), strip(left, at + 70, numbers.layerOutput, { count: LONG, limit: limitOf([numbers.layerOutput], LONG) })) : null;
   const step = transformer ? "context_heads" : "context";
   return block("context", step, x, width, Math.max(height, at + 110), [{ step, nodes: [links, own, after].filter(Boolean) }]);
 }

@@ -10,7 +10,7 @@ import { unpackSteps } from "../step/recompute.js";
 const MAX_CACHED = 4;
 const MAX_ROWS = 11; // source tokens drawn; of longer sentences the others are one row
 const FOR_SELF_ATTENTION = 4; // rows of a longer sentence that are chosen by self-attention
-const LETTERS = /\p{L}{3}/u;
+const LETTERS = /[\p{L}\p{M}]{3}/u;
 const cache = new Map();
 
 /** Whether the tour has steps for a model. @param {any} translation @returns {boolean} */

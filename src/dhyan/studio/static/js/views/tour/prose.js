@@ -15,7 +15,7 @@ export function paragraph(key, values, languages) {
   return el("p", {}, ...pieces.flatMap((piece, index) => {
     if (index % 3 === 0) return filled(piece, values, languages);
     if (index % 3 === 2) return [];
-    return [el("button", { type: "button", class: "tour-phrase", "data-part": pieces[index + 1] }, ...filled(piece, values, languages))];
+    return [el("span", { role: "button", tabindex: 0, class: "tour-phrase", "data-part": pieces[index + 1] }, ...filled(piece, values, languages))];
   }));
 }
 

@@ -1,8 +1,8 @@
 /** The question of each step: its choices, and the right one as it follows from the model's numbers. */
 
 import { message } from "../../messages.js";
-import { formatNumber } from "../../numbers.js";
-import { subscript } from "./symbols.js";
+import { formatNumber, sum } from "../../numbers.js";
+import { percent, subscript } from "./symbols.js";
 
 /** @typedef {{text: string, side?: "source" | "target", correct: boolean}} Choice */
 /** @typedef {{choices: Choice[]}} Question */
@@ -44,11 +44,11 @@ function queryChoices({ step, after }) {
   return listed([message("tour_choice_state_before", `s${before}`), message("tour_choice_state_after", `s${now}`), message("tour_choice_context", `c${now}`)], after ? 1 : 0);
 }
 
-/** Shares of the context in percent: the weight, an equal share, a half. */
+/** Shares of the context: the weight, an equal share, a half. */
 function shareChoices({ weights, best, source }) {
-  const right = Math.round(100 * weights[best]);
-  const others = [Math.round(100 / source.length), 50, 100].filter((share) => Math.abs(share - right) >= 10).slice(0, MAX_CHOICES - 1);
-  return numbersFrom(right, others).map(({ text, correct }) => ({ text: `${text} %`, correct }));
+  const right = weights[best];
+  const others = [1 / source.length, 0.5, 1].filter((share) => Math.abs(share - right) >= 0.1).slice(0, MAX_CHOICES - 1);
+  return [right, ...others].sort((a, b) => a - b).map((share) => ({ text: percent(share), correct: share === right }));
 }
 
 function widthChoices({ embeddings, source }) {
@@ -76,7 +76,7 @@ const CHOICES = {
   query_heads: ({ query, queryInput, heads }) => numbersFrom(query.length, [queryInput.length, heads]),
   scores: (numbers) => sourceTokens(numbers, numbers.scores),
   softmax(numbers) {
-    if (numbers.kind !== "luong") return listed([formatNumber(Math.max(...numbers.weights)), "1", String(numbers.source.length)], 1);
+    if (numbers.kind !== "luong") return [1, numbers.source.length, sum(numbers.scores)].sort((a, b) => a - b).map((value) => ({ text: formatNumber(value, Number.isInteger(value) ? 0 : 2), correct: value === 1 }));
     const ordered = [...numbers.scores].sort((a, b) => a - b);
     return listed([ordered[0], ordered[Math.floor(ordered.length / 2)], ordered.at(-1)].map((score) => formatNumber(score, 2)), 2);
   },

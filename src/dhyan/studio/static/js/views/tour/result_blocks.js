@@ -5,6 +5,7 @@ import { formatNumber } from "../../numbers.js";
 import { maxAbs } from "../../vector_strips.js";
 import { fit, label, part, shareBar, strip, STRIP, stripWidth } from "./shapes.js";
 import { svg } from "../../dom.js";
+import { formatWeight } from "./symbols.js";
 
 const EDGE = 14;
 const LINE = 50; // height of a vector with its text
@@ -22,7 +23,7 @@ export function stackBlock({ name, title, step, lines, x, y, least, count, tall 
   const used = TOP + lines.length * LINE + 14;
   const height = Math.max(used, tall);
   const top = y + TOP + (height - used) / 3;
-  const limit = maxAbs(...lines.map(({ values }) => values));
+  const limit = maxAbs(...lines.map(({ values }) => values.slice(0, count)));
   const nodes = lines.flatMap(({ symbol, text, lang, values, names, result }, index) => {
     const at = top + index * LINE + (result ? 8 : 0);
     return [...(result ? [svg("line", { class: "tour-rule", x1: x + EDGE, x2: x + width - EDGE, y1: at - 3, y2: at - 3 })] : []),
@@ -44,7 +45,7 @@ export function distributionBlock(numbers, lang, x, tall) {
   const line = (names, text, value, logit, index, special = false) => part(names, { x: x + EDGE, y: y(index), width: width - 2 * EDGE, height: STRIP },
     label(x + EDGE, y(index) + 15, fit(text, TOKEN), special ? { kind: "note" } : { lang }),
     logit !== null && label(x + EDGE + TOKEN + 60, y(index) + 15, formatNumber(logit, 2), { kind: "number", "text-anchor": "end" }),
-    shareBar(bar, y(index), value, BAR), label(x + width - EDGE, y(index) + 15, formatNumber(value), { kind: "number", "text-anchor": "end", "data-prob": value }));
+    shareBar(bar, y(index), value, BAR), label(x + width - EDGE, y(index) + 15, formatWeight(value), { kind: "number", "text-anchor": "end", "data-prob": value }));
   const rest = otherProb + (listed ? 0 : top.at(-1).prob - prob);
   const nodes = [label(x + EDGE + TOKEN + 60, TOP - 2, message("tour_logit"), { kind: "symbol", "text-anchor": "end" }),
     label(x + width - EDGE, TOP - 2, message("tour_probability"), { kind: "symbol", "text-anchor": "end" }),

@@ -72,7 +72,7 @@ export function stepPanel({ light, answer, skip }) {
       else setChildren(question);
       renderVerdict(shown);
       setChildren(after, revealed && paragraph(step.texts.after, step.values, languages), ending);
-      if (isNew) node.scrollTop = 0;
+      if (isNew && number > 1) head.scrollIntoView({ block: "nearest" });
     },
   };
 }

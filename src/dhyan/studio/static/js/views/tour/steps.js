@@ -3,7 +3,7 @@
 import { message } from "../../messages.js";
 import { formatNumber } from "../../numbers.js";
 import { questionOf } from "./questions.js";
-import { SCORE_FORMULAS, subscript } from "./symbols.js";
+import { formatWeight, percent, SCORE_FORMULAS, subscript } from "./symbols.js";
 
 /** The blocks of each step: those it is about, and those beside them that a wide picture shows too. */
 const FRAMES = {
@@ -16,8 +16,8 @@ const FRAMES = {
   states_transformer: { main: ["states"], near: ["self_attention"] },
   query_before: { main: ["query"], near: ["states", "scores"] },
   query_after: { main: ["query"], near: ["states", "scores"] },
-  query_heads: { main: ["keys", "query"], near: ["scores"] },
-  scores: { main: ["scores", "query"], near: [] },
+  query_heads: { main: ["query"], near: ["keys", "scores"] },
+  scores: { main: ["scores"], near: ["keys", "query"] },
   softmax: { main: ["weights"], near: ["scores"] },
   context: { main: ["context"], near: ["weights"] },
   context_heads: { main: ["context"], near: ["weights"] },
@@ -40,9 +40,12 @@ export function stepOf(name, numbers) {
   const own = textName(name, numbers);
   const variant = variantOf(name, numbers);
   const key = (part) => `tour_${variant[part] ?? `${own}_${part}`}`;
-  return { name, title: message(`tour_${own}_title`), ...FRAMES[name], texts: Object.fromEntries(["before", "question", "why", "after"].map((part) => [part, key(part)])),
+  return { name, title: message(`tour_${own}_title`), ...framesOf(name, numbers), texts: Object.fromEntries(["before", "question", "why", "after"].map((part) => [part, key(part)])),
     values: valuesOf(name, numbers), question: questionOf(name, numbers) };
 }
+
+/** The blocks of a step; a head scores its keys, a recurrent decoder the states. */
+const framesOf = (name, { kind }) => (name === "scores" && kind !== "transformer" ? { main: ["scores"], near: ["states", "query"] } : FRAMES[name]);
 
 const textName = (name, numbers) => (name === "scores" && numbers.kind === "transformer" ? "scores_heads" : name);
 
@@ -97,13 +100,10 @@ const OWN_VALUES = {
   distribution: (numbers) => {
     const alternative = numbers.top.find(({ id }) => id !== numbers.token.id);
     const listed = numbers.top.some(({ id }) => id === numbers.token.id);
-    return { 4: formatNumber(alternative.prob), 5: formatNumber(numbers.prob), 7: formatNumber(Math.max(0, numbers.otherProb + (listed ? 0 : numbers.top.at(-1).prob - numbers.prob))),
+    return { 4: formatWeight(alternative.prob), 5: formatWeight(numbers.prob), 7: formatWeight(Math.max(0, numbers.otherProb + (listed ? 0 : numbers.top.at(-1).prob - numbers.prob))),
       8: numbers.vocabularySize.toLocaleString("en"), 9: target(alternative.text) };
   },
 };
-
-/** A share as a percentage. */
-export const percent = (share) => `${formatNumber(100 * share, 0)} %`;
 
 /** A sum of the residual connection in numbers: the first of the vector whose rounded terms give the rounded result. */
 function sumInNumbers({ input, selfAttention, crossAttention, feedForward, output }) {
