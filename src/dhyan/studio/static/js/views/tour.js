@@ -16,12 +16,13 @@ const MAX_ALTERNATIVES = 4;
 
 /** Answers given, by sentence, model, token and step: the number of the choice, or −1 if the answer was shown. @type {Map<string, number>} */
 const answers = new Map();
+let toured = ""; // the translation of the last tour; another one begins a new tour
 
 export function open() {
   const follow = el("select", { id: "tour-follow", on: { change: () => set({ target: Number(follow.value), tour_step: 1 }, { replace: true }) } });
   const whole = el("button", { type: "button", class: "tour-whole", "aria-pressed": false, on: { click: () => showWhole(whole.getAttribute("aria-pressed") !== "true") } }, message("tour_whole"));
   const tools = el("div", { class: "tour-tools", hidden: true }, el("label", { class: "field" }, el("span", {}, message("tour_follow")), follow), whole);
-  const canvas = tourCanvas(pointed);
+  const canvas = tourCanvas({ onPoint: pointed, onChoose: (name) => go(steps.indexOf(name) + 1) });
   const panel = stepPanel({ light: canvas.light, answer, skip: () => answer(-1) });
   const [back, next] = [["back", -1], ["next", 1]].map(([name, by]) => el("button", { type: "button", class: name === "next" ? "tour-next primary" : "tour-back",
     on: { click: () => go(state.tour_step + by) } }, message(`tour_${name}`)));
@@ -42,8 +43,8 @@ export function open() {
   const question = (number) => stepOf(steps[number - 1], numbers).question;
   const isRevealed = (number) => answers.has(keyOf(number)) || !question(number);
 
-  /** Fetch the translation; a fresh tour follows an informative token. */
-  async function load({ fresh = false } = {}) {
+  /** Fetch the translation. A new tour follows the chosen token, or an informative one; `resumed` keeps the step of another translation. */
+  async function load({ resumed = false } = {}) {
     stop.abort();
     stop = new AbortController();
     const { signal } = stop;
@@ -61,7 +62,9 @@ export function open() {
       const response = await fetchTranslation(signal);
       if (signal.aborted) return null;
       if (!hasAttention(response)) return showNoAttention();
-      if (!state.tour_step || fresh) set({ tour_step: 1, target: informativeToken(response) + 1 }, { replace: true });
+      const another = toured !== "" && toured !== response.key && !resumed;
+      if (!state.tour_step || another) set({ tour_step: 1, target: state.target > 1 ? state.target : informativeToken(response) + 1 }, { replace: true });
+      toured = response.key;
       translation = response;
       await showToken();
     } catch (error) {
@@ -163,8 +166,11 @@ export function open() {
   function withAttention() {
     const current = card();
     return models().filter((own) => own.name !== state.model && !["none", "bottleneck"].includes(own.score) && !own.saved && own.source_language === current?.source_language)
-      .sort((a, b) => Number(a.decoder === current?.decoder) - Number(b.decoder === current?.decoder)).slice(0, MAX_ALTERNATIVES);
+      .sort((a, b) => distance(a, current) - distance(b, current)).slice(0, MAX_ALTERNATIVES);
   }
+
+  /** The same languages before others, another kind of decoder before the same. */
+  const distance = (own, current) => 2 * Number(own.target_language !== current?.target_language) + Number(own.decoder === current?.decoder);
 
   function showNoAttention() {
     showOnly(note);
@@ -204,7 +210,7 @@ export function open() {
   return {
     node,
     update(changed) {
-      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load({ fresh: !changed.has("tour_step") });
+      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load({ resumed: changed.has("tour_step") });
       else if (!translation) return;
       else if (changed.has("target")) showToken().catch(showStatus);
       else if (changed.has("tour_step")) render();

@@ -7,9 +7,10 @@ import { layOut } from "./layout.js";
 const WIDE = 560; // pixels of the picture from which a step shows the block before it too
 
 /**
- * @param {(names: string[] | null) => void} onPoint gets the names of the part under the pointer
+ * `onPoint` gets the names of the part under the pointer, `onChoose` the step of a block that is clicked in the whole machine.
+ * @param {{onPoint: (names: string[] | null) => void, onChoose: (step: string) => void}} listener
  */
-export function tourCanvas(onPoint) {
+export function tourCanvas({ onPoint, onChoose }) {
   const picture = svg("svg", { class: "tour-svg", role: "img", preserveAspectRatio: "xMidYMid meet" });
   const node = el("div", { class: "tour-canvas" }, picture);
   const lens = camera(picture);
@@ -23,6 +24,10 @@ export function tourCanvas(onPoint) {
     onPoint(names);
   });
   picture.addEventListener("pointerleave", () => onPoint(null));
+  picture.addEventListener("click", (event) => {
+    const block = whole && blocks.get(event.target.closest(".tour-block")?.dataset.block);
+    if (block) onChoose(block.step);
+  });
 
   /** The boxes that the camera has to hold. */
   function framed() {
@@ -75,6 +80,7 @@ export function tourCanvas(onPoint) {
     showWhole(on) {
       if (whole === on) return;
       whole = on;
+      picture.classList.toggle("whole", on);
       if (shot) this.show({ ...shot, animated: true });
     },
     picture,

@@ -10,6 +10,7 @@ import { unpackSteps } from "../step/recompute.js";
 const MAX_CACHED = 4;
 const MAX_ROWS = 11; // source tokens drawn; of longer sentences the others are one row
 const FOR_SELF_ATTENTION = 4; // rows of a longer sentence that are chosen by self-attention
+const PIECE = 0.6; // worth of a piece of a word beside a whole one
 const LETTERS = /[\p{L}\p{M}]{3}/u;
 const cache = new Map();
 
@@ -50,7 +51,8 @@ export function informativeToken({ trace }) {
   const tables = blocksOf(trace, "cross").flatMap(headsOf);
   const worth = target.tokens.map((token, row) => {
     if (token.special || !LETTERS.test(target.words[token.word])) return -1;
-    return Math.max(...source.tokens.map((key, column) => {
+    const isWhole = target.tokens.filter(({ word }) => word === token.word).length === 1;
+    return (isWhole ? 1 : PIECE) * Math.max(...source.tokens.map((key, column) => {
       if (key.special || !LETTERS.test(key.text) || key.text.length < 4) return -1;
       const moved = Math.abs(row / target.tokens.length - column / source.tokens.length);
       return Math.max(...tables.map((table) => table[row][column])) * (1 + moved);
