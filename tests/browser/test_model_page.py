@@ -106,6 +106,7 @@ def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
             [
                 ("/api/translate", {}),
                 ("/api/step", {}),
+                ("/api/activations", {}),
                 ("/api/leak", {"position": 2}),
                 ("/api/beam", {"beam": 4}),
                 ("/api/layers", {}),
@@ -118,6 +119,7 @@ def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
             [
                 ("/api/translate", {"prefix": "क्या"}),
                 ("/api/step", {"beam": 3}),
+                ("/api/activations", {"beam": 3}),
                 ("/api/beam", {"beam": 8}),
                 ("/api/padding", {}),
             ],
@@ -126,6 +128,7 @@ def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
             "en-hi-no-attention",
             [
                 ("/api/translate", {"beam": 3}),
+                ("/api/activations", {}),
                 ("/api/beam", {"beam": 3}),
                 ("/api/padding", {}),
                 ("/api/gravity", {}),
@@ -135,6 +138,7 @@ def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
             "en-hi-transformer",
             [
                 ("/api/translate", {"beam": 3}),
+                ("/api/activations", {}),
                 ("/api/head", {"role": "encoder_self", "layer": 2, "head": 3}),
                 ("/api/head", {"role": "decoder_self", "layer": 1, "head": 1}),
                 ("/api/head", {"role": "cross", "layer": 2, "head": 4}),

@@ -23,14 +23,14 @@ test("one letter stands upright, whatever its script and its signs", () => {
   for (const text of ["in", "एक", "</s>"]) assert.ok(!isUpright({ text }), text);
 });
 
-const url = (query) => ({ pathname: "/translate/compare", search: query });
+const url = (query) => ({ pathname: "/learning/length", search: query });
 
 test("an address is read as it was written", () => {
   readAddress(url("?text=How+are+you%3F&beam=4&head=avg&scale=sqrt&specials=1"));
   const written = address();
   const before = { ...state };
   const [path, query] = written.split("?");
-  assert.equal(path, "/translate/compare");
+  assert.equal(path, "/learning/length");
   assert.deepEqual(readAddress(url(`?${query}`)), []);
   assert.deepEqual(state, before);
 });

@@ -57,6 +57,7 @@ test("both catalogues have the same sections and keys", () => {
 test("a message has the same places for values in both languages, counted from 0", () => {
   for (const [key, text] of Object.entries(catalogues.en)) {
     assert.deepEqual(places(catalogues.hi[key]), places(text), key);
+    if (key in sections.en.tour) continue; // the texts of a step choose from one list of values
     assert.deepEqual(places(text), places(text).map((_, index) => `{${index}}`), key);
   }
 });

@@ -2,7 +2,7 @@ import "./browser_stub.mjs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { groups, mergeUnits, selectHead } from "../../src/dhyan/studio/static/js/trace.js";
-import { alignTokens, matchTokens } from "../../src/dhyan/studio/static/js/views/compare/match_tokens.js";
+import { alignTokens, matchTokens } from "../../src/dhyan/studio/static/js/views/translate/match_tokens.js";
 import { assess } from "../../src/dhyan/studio/static/js/views/translate/quality.js";
 
 const token = (text, word, id = 9) => ({ text, word, id, special: id < 4 });

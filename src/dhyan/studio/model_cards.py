@@ -21,6 +21,7 @@ from dhyan.text.languages import UNDETERMINED
 
 ROOMS = {  # of the page, with the views of each; the first has the path of its room
     "translate": ("translate",),
+    "tour": ("tour",),
     "inside": ("step", "head"),
     "heads": ("heads",),
     "beam": ("beam",),

@@ -5,13 +5,13 @@ import { setPreference, getPreference } from "./preferences.js";
 import { state, set, hasServer, showsSpecials, OTHER_MODEL } from "./state.js";
 import { message } from "./messages.js";
 
-const VIEW_KEYS = { t: "translate", i: "step", q: "head", m: "mask", y: "layers", h: "heads", b: "beam",
+const VIEW_KEYS = { t: "translate", o: "tour", i: "step", q: "head", m: "mask", y: "layers", h: "heads", b: "beam",
   r: "training", l: "length", p: "self_attention", v: "gravity", d: "scaling" };
 /** The keys, and the end of the name of each message. */
 const SHORTCUTS = [["/", "field"], ["Enter", "enter"], ["Esc", "escape"], ["g t · g i · g h · g b", "rooms"], ["g r · g l · g p · g c", "more_rooms"],
-  ["g q · g m · g y · g v · g d", "views"], ["← ↑ → ↓ Home End", "arrows"], ["[ ]", "layer"], ["{ }", "head"], [", .", "step"],
+  ["g q · g m · g y · g v · g d", "views"], ["g o", "tour"], ["← ↑ → ↓ Home End", "arrows"], ["[ ]", "layer"], ["{ }", "head"], [", .", "step"],
   ["Space · p", "pin"], ["u · s · x", "units"], ["n · T", "numbers"], ["y · e · ?", "link"]];
-const NEED_SERVER = ["field", "enter", "more_rooms", "views"]; // not offered by a saved trace
+const NEED_SERVER = ["field", "enter", "more_rooms", "views", "tour"]; // not offered by a saved trace
 const SHORTCUTS_OFF = "dhyan-keys-off";
 
 let awaitingView = false;

@@ -5,6 +5,7 @@ import { standalone, framed } from "./embedded_trace.js";
 /** The rooms of the page and the views of each. The path of a view is that of its room and, after the first, its own name. */
 export const ROOMS = {
   translate: ["translate"],
+  tour: ["tour"],
   inside: ["step", "head"],
   heads: ["heads"],
   beam: ["beam"],
@@ -67,6 +68,7 @@ const KEYS = {
   beam_width: { default: 0, min: 0, max: 8 }, // hypotheses kept in the beam view; 0: chosen by the view
   node: { default: -1, min: -1, max: 5000 }, // a hypothesis of the tree; -1: the best result
   dropped: { default: "1", values: ["0", "1"] }, // dropped hypotheses are shown
+  tour_step: { default: 0, min: 0, max: 12 }, // step of the guided tour; 0: it begins
   run: { default: "", maxLength: 200 },
   checkpoint: { default: -1, min: -1, max: 1e9 }, // a checkpoint by its step; -1: the newest
   per_bucket: { default: 40, min: 2, max: 200 },

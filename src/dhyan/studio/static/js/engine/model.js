@@ -11,7 +11,10 @@ import { TransformerDecoder, TransformerEncoder } from "./transformer.js";
  * @property {number} lastRead the position of the token that was read last
  * @property {number} real how many states are of tokens; the rest is padding
  * @property {Record<string, Call[]>} calls of the encoder's attentions, of every query
+ * @property {Inputs} input what enters the first layer
  */
+/** @typedef {{embeddings: Vector[], inputs: Vector[], scale: number}} Inputs one vector per token; a Transformer's inputs are its
+ * embeddings times the scale, plus positions */
 /**
  * @typedef {object} Call of an attention: what went in and came out for one query
  * @property {Vector} query before its projection
@@ -26,6 +29,15 @@ import { TransformerDecoder, TransformerEncoder } from "./transformer.js";
  * @property {Vector[]} logits of the next token
  * @property {any[]} states after the step
  * @property {Record<string, Call>[]} calls of the decoder's attentions
+ * @property {Activation[]} activations
+ */
+/**
+ * @typedef {object} Activation of one step
+ * @property {Vector} embedding of the token read
+ * @property {Vector} input what enters the first layer
+ * @property {Vector} [state] the output of the top recurrent layer
+ * @property {Record<string, Vector>[]} layers of a Transformer: input, what each sub-layer adds, output
+ * @property {Vector} hidden what enters the output layer
  */
 
 const ENCODERS = { rnn: RNNEncoder, transformer: TransformerEncoder };

@@ -19,9 +19,11 @@ export class RNNEncoder {
 
   /** Those from `real` on are padding, which is not read. @param {number[]} ids @param {number} [real] @returns {Encoded} */
   encode(ids, real = ids.length) {
-    const { states, final } = this.recurrence.run(ids.slice(0, real).map((id) => embed(this.table, id)));
+    const embeddings = ids.slice(0, real).map((id) => embed(this.table, id));
+    const { states, final } = this.recurrence.run(embeddings);
     const padding = ids.slice(real).map(() => new Float32Array(states[0].length));
-    return { states: [...states, ...padding], summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : real - 1, real, calls: {} };
+    return { states: [...states, ...padding], summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : real - 1, real, calls: {},
+      input: { embeddings, inputs: embeddings, scale: 1 } };
   }
 
   /** The embeddings, and the states, which are in a space of their own. @param {number[]} ids
@@ -71,6 +73,11 @@ class SourceAttention {
   }
 }
 
+/** @param {Vector[]} embeddings @param {Vector[]} outputs of the top layer @param {Vector[]} hidden
+ * @returns {import("./model.js").Activation[]} */
+const activationsOf = (embeddings, outputs, hidden) =>
+  embeddings.map((embedding, row) => ({ embedding, input: embedding, state: outputs[row], layers: [], hidden: hidden[row] }));
+
 const CROSS = [{ name: "decoder.attention", role: "cross", layer: 1 }];
 
 /** What the recurrent decoders share: embedding, bridge, recurrence, output layer. */
@@ -95,8 +102,10 @@ export class PlainDecoder extends RecurrentDecoder {
 
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
-    const [outputs, hidden] = this.recurrence.step(ids.map((id) => embed(this.table, id)), states.map((state) => state.hidden));
-    return { logits: linear(this.output, outputs), states: hidden.map((own) => ({ hidden: own })), calls: ids.map(() => ({})) };
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const [outputs, hidden] = this.recurrence.step(embeddings, states.map((state) => state.hidden));
+    return { logits: linear(this.output, outputs), states: hidden.map((own) => ({ hidden: own })), calls: ids.map(() => ({})),
+      activations: activationsOf(embeddings, outputs, outputs) };
   }
 }
 
@@ -117,11 +126,12 @@ export class BahdanauDecoder extends RecurrentDecoder {
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
     const found = this.attention.attend(states.map((state) => state.hidden[0].at(-1)), states.map((state) => state.memory));
-    const inputs = ids.map((id, row) => concatenate(embed(this.table, id), found[row].output));
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const inputs = embeddings.map((embedding, row) => concatenate(embedding, found[row].output));
     const [outputs, hidden] = this.recurrence.step(inputs, states.map((state) => state.hidden));
     const readout = linear(this.readout, outputs.map((output, row) => concatenate(output, inputs[row]))).map(maxout);
     return { logits: linear(this.output, readout), states: hidden.map((own, row) => ({ hidden: own, memory: states[row].memory })),
-      calls: found.map((call) => ({ [CROSS[0].name]: call })) };
+      calls: found.map((call) => ({ [CROSS[0].name]: call })), activations: activationsOf(embeddings, outputs, readout) };
   }
 }
 
@@ -142,13 +152,15 @@ export class LuongDecoder extends RecurrentDecoder {
 
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
-    const inputs = ids.map((id, row) => (this.inputFeeding ? concatenate(embed(this.table, id), states[row].attentional) : embed(this.table, id)));
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const inputs = embeddings.map((embedding, row) => (this.inputFeeding ? concatenate(embedding, states[row].attentional) : embedding));
     const [outputs, hidden] = this.recurrence.step(inputs, states.map((state) => state.hidden));
     const found = this.attention.attend(outputs, states.map((state) => state.memory));
     const attentional = linear(this.combine, found.map(({ output }, row) => concatenate(output, outputs[row]))).map((own) => own.map(Math.tanh));
     return { logits: linear(this.output, attentional),
       states: hidden.map((own, row) => ({ hidden: own, attentional: attentional[row], memory: states[row].memory })),
-      calls: found.map((call, row) => ({ [CROSS[0].name]: { ...call, attentional: attentional[row] } })) };
+      calls: found.map((call, row) => ({ [CROSS[0].name]: { ...call, attentional: attentional[row] } })),
+      activations: activationsOf(embeddings, outputs, attentional) };
   }
 }
 

@@ -16,9 +16,14 @@ class Embedding {
     this.positions = positions;
   }
 
+  /** The factor of an embedding before its position is added. */
+  get scale() {
+    return Math.sqrt(this.width);
+  }
+
   /** @param {number} id @param {number} position @returns {Vector} */
   at(id, position) {
-    const vector = embed(this.table, id).map((value) => value * Math.sqrt(this.width));
+    const vector = embed(this.table, id).map((value) => value * this.scale);
     if (this.learned) return sum(vector, embed(this.learned, position));
     return this.positions === "sinusoidal" ? sum(vector, sinusoids(position, this.width)) : vector;
   }
@@ -129,25 +134,27 @@ export class TransformerEncoder {
 
   /** Those from `real` on are padding. @param {number[]} ids @param {number} [real] @returns {Encoded} */
   encode(ids, real = ids.length) {
-    const { x, calls } = this.#run(ids, real);
+    const { x, calls, input } = this.#run(ids, real);
     const states = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
     const summary = states[0].map((_, index) => states.slice(0, real).reduce((total, state) => total + state[index], 0) / real);
-    return { states, summary, lastRead: real - 1, real, calls };
+    return { states, summary, lastRead: real - 1, real, calls, input };
   }
 
   /** The residual stream: the scaled embeddings without positions, and what stands after each layer before the last norm.
    * @param {number[]} ids @returns {{shared: boolean, stages: Vector[][]}} */
   vectors(ids) {
-    const embeddings = ids.map((id) => embed(this.embedding.table, id).map((value) => value * Math.sqrt(this.embedding.width)));
+    const embeddings = ids.map((id) => embed(this.embedding.table, id).map((value) => value * this.embedding.scale));
     return { shared: true, stages: [embeddings, ...this.#run(ids, ids.length).outputs] };
   }
 
   #run(ids, real) {
     /** @type {Record<string, import("./model.js").Call[]>} */
     const calls = {};
+    const inputs = ids.map((id, position) => this.embedding.at(id, position));
+    const input = { embeddings: ids.map((id) => embed(this.embedding.table, id)), inputs, scale: this.embedding.scale };
     /** @type {Vector[][]} */
     const outputs = [];
-    let x = ids.map((id, position) => this.embedding.at(id, position));
+    let x = inputs;
     for (const { name, attention, attentionLayer, feedForward, feedForwardLayer } of this.layers) {
       x = attentionLayer.run(x, (inputs) => {
         const memory = attention.remember(inputs, real);
@@ -157,7 +164,7 @@ export class TransformerEncoder {
       x = feedForwardLayer.run(x, (inputs) => feedForward.run(inputs));
       outputs.push(x);
     }
-    return { x, calls, outputs };
+    return { x, calls, outputs, input };
   }
 }
 
@@ -220,7 +227,12 @@ export class TransformerDecoder {
 
   /** Logits of vectors of the residual stream, by the last norm and the output layer. @param {Vector[]} x @returns {Vector[]} */
   predict(x) {
-    return linear(this.output, this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x);
+    return linear(this.output, this.#normalized(x));
+  }
+
+  /** What enters the output layer. @param {Vector[]} x */
+  #normalized(x) {
+    return this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
   }
 
   /** @param {number[]} ids @param {TransformerState[]} states @returns {import("./model.js").StepResult} */
@@ -228,8 +240,16 @@ export class TransformerDecoder {
     const after = states.map((state) => ({ past: /** @type {Memory[]} */ ([]), source: state.source, length: state.length + 1 }));
     /** @type {Record<string, import("./model.js").Call>[]} */
     const calls = ids.map(() => ({}));
-    let x = ids.map((id, row) => this.embedding.at(id, states[row].length));
+    const inputs = ids.map((id, row) => this.embedding.at(id, states[row].length));
+    const activations = ids.map((id, row) => ({ embedding: embed(this.embedding.table, id), input: inputs[row],
+      layers: this.layers.map(() => /** @type {Record<string, Vector>} */ ({})), hidden: inputs[row] }));
+    const note = (number, name, vectors) => {
+      activations.forEach(({ layers }, row) => { layers[number][name] = vectors[row]; });
+      return vectors;
+    };
+    let x = inputs;
     this.layers.forEach((layer, number) => {
+      note(number, "input", x);
       const record = (name, attended) => {
         attended.forEach((call, row) => { calls[row][name] = call; });
         return attended.map(({ output }) => output);
@@ -240,11 +260,13 @@ export class TransformerDecoder {
           const past = states[row].past[number];
           state.past.push({ keys: [...past.keys, keys[row]], values: [...past.values, values[row]] });
         });
-        return record(layer.names[0], layer.selfAttention.attend(inputs, after.map((state) => state.past[number])));
+        return note(number, "self_attention", record(layer.names[0], layer.selfAttention.attend(inputs, after.map((state) => state.past[number]))));
       });
-      x = layer.subLayers[1].run(x, (inputs) => record(layer.names[1], layer.crossAttention.attend(inputs, states.map((state) => state.source[number]))));
-      x = layer.subLayers[2].run(x, (inputs) => layer.feedForward.run(inputs));
+      x = layer.subLayers[1].run(x, (inputs) => note(number, "cross_attention", record(layer.names[1], layer.crossAttention.attend(inputs, states.map((state) => state.source[number])))));
+      x = note(number, "output", layer.subLayers[2].run(x, (inputs) => note(number, "feed_forward", layer.feedForward.run(inputs))));
     });
-    return { logits: this.predict(x), states: after, calls };
+    const hidden = this.#normalized(x);
+    activations.forEach((activation, row) => { activation.hidden = hidden[row]; });
+    return { logits: linear(this.output, hidden), states: after, calls, activations };
   }
 }

@@ -1,5 +1,6 @@
 /** From text to the trace of its translation, and to what the studio's views ask of a model beside it. */
 
+import { activationsOf } from "./activations.js";
 import { beamTree, pathOf } from "./beam_tree.js";
 import { logSoftmax } from "./layers.js";
 import { leakTest } from "./leak_test.js";
@@ -62,6 +63,7 @@ export class Translator {
     switch (operation) {
       case "translate": return this.#trace(body, translation);
       case "step": return this.#steps(translation);
+      case "activations": return activationsOf(this.model, this.facts, this.target, translation);
       case "head": return this.#head(body, translation);
       case "importance": return this.#importance(body, translation, report);
       case "ablation": return this.#ablation(body, translation, report);

@@ -23,6 +23,7 @@ import { loadingProgress } from "./loading.js";
 import { bottleneckDiagram } from "./bottleneck.js";
 import { quality } from "./quality.js";
 import { bareWord, replaceWord, wordSwap } from "./word_swap.js";
+import { tourLink } from "../tour/link.js";
 import { hasSelfAttention } from "../../trace.js";
 
 const SLOW = 800; // milliseconds after which the words are shown as they come
@@ -346,6 +347,7 @@ function firstSteps() {
   const start = el("div", { class: "start-card card" },
     el("h2", {}, message("translate_first")),
     el("p", {}, message("translate_first_text")),
+    tourLink(),
     el("p", { class: "muted" }, message("translate_first_try")),
     el("ul", { class: "start-examples" }, ...startExamples(card()).map(({ text, language }) => el("li", {},
       el("button", { type: "button", on: { click: () => chooseExample(text) } }, el("span", { lang: language }, text), markElement(text))))));
