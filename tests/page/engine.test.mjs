@@ -183,7 +183,7 @@ const VOCABULARY = 6; // with PAD, BOS, EOS, UNK and two words
 /** A model whose logits are a function of the tokens so far. */
 const modelOf = (logitsAfter) => ({ start: () => [], step: (ids, states) => {
   const after = states.map((state, row) => [...state, ids[row]]);
-  return { logits: after.map((tokens) => floats(...logitsAfter(tokens.slice(1)))), states: after, calls: [] };
+  return { logits: after.map((tokens) => floats(...logitsAfter(tokens.slice(1)))), states: after, calls: [], activations: [] };
 } });
 
 const options = { maxLength: 4, lengthPenalty: 1, prefix: [], onStep: () => {} };

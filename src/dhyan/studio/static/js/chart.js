@@ -22,7 +22,7 @@ import { drawChart, focusRing, isNavigable } from "./chart_marks.js";
 import { message } from "./messages.js";
 
 /**
- * @typedef {{x: number, y: number, low?: number, high?: number}} Point a y that is not finite is a gap
+ * @typedef {{x: number, y: number, low?: number, high?: number, part?: any}} Point a y that is not finite is a gap; `part` is the caller's
  *
  * @typedef {object} Series
  * @property {string} name
@@ -122,13 +122,13 @@ export function chart(initial) {
     }
   }).observe(box);
   render();
-  const update = (patch) => {
+  const update = (/** @type {Partial<Chart>} */ patch) => {
     spec = { ...spec, ...patch };
     figure.setAttribute("aria-label", spec.label);
     render();
   };
-  Object.defineProperty(figure, "picture", { get: () => plot.node });
-  return Object.assign(figure, { update });
+  const methods = { update, get picture() { return plot.node; } };
+  return /** @type {HTMLElement & typeof methods} */ (Object.defineProperties(figure, Object.getOwnPropertyDescriptors(methods)));
 }
 
 /** Default description of a point. */

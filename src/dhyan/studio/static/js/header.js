@@ -16,11 +16,12 @@ import { fillMarks, markElement } from "./training_marks.js";
 
 const description = el("p", { id: "model-description", class: "muted" }); // beside the status line
 document.querySelector("body > footer").append(description);
+/** @type {ModelCard[]} */
 let cards = [];
 let examples = null; // the list in the menu, and the model that it is for
 let listedFor = "";
 
-/** @param {{name: string, about: string}[]} models */
+/** @param {ModelCard[]} models */
 export function header(models) {
   cards = models;
   applyDefaults();
@@ -32,7 +33,7 @@ export function header(models) {
   });
 }
 
-/** Model card by name; by default that of the selected model. */
+/** Model card by name; by default that of the selected model. @returns {ModelCard | undefined} */
 export const card = (name = state.model) => cards.find((card) => card.name === name);
 export const models = () => cards;
 
@@ -50,7 +51,7 @@ const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).s
 function otherModel() {
   const index = cards.findIndex((card) => card.name === state.model);
   const next = [...cards.slice(index + 1), ...cards.slice(0, Math.max(index, 0))];
-  const languages = ({ source_language: source, target_language: target } = {}) => `${source} ${target}`;
+  const languages = (/** @type {ModelCard | undefined} */ model) => `${model?.source_language} ${model?.target_language}`;
   return (next.find((other) => languages(other) === languages(card())) ?? next[0])?.name ?? "";
 }
 

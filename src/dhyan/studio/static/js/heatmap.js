@@ -26,9 +26,9 @@ let patternCount = 0;
  * @property {(row: number, column: number, value: number) => string} describe description of a cell
  * @property {boolean[][]} [hidden] masked cells: hatched, −∞
  * @property {"weights" | "numbers"} [kind]
- * @property {"linear" | "sqrt"} [scale]
+ * @property {string} [scale] "linear" or "sqrt"
  * @property {number} [colorLimit] limit of the signed colour map; the largest magnitude by default
- * @property {[number, number]} [selected] the focused cell
+ * @property {number[]} [selected] row and column of the focused cell
  * @property {boolean} [numbers] numbers in the cells where they fit
  * @property {{titles: string[], rows: string[][]}} [statistics] columns at the right of every row
  * @property {number | null} [pinned] the pinned row

@@ -39,7 +39,7 @@ const prefixOf = (label) => label.prefix ?? "";
 /** Whether a column label is one letter: slanted, an "I" is taken for a "\\" and a danda for a "/". */
 export const isUpright = (label) => [...new Intl.Segmenter("hi").segment(label.text)].length === 1;
 
-const LABEL_FONT = fontOfSize(14);
+export const LABEL_FONT = fontOfSize(14);
 
 /** Width of a label in pixels. @param {string} text */
 export const labelWidth = (text) => textWidth(text, LABEL_FONT);

@@ -18,6 +18,7 @@ import { standalone } from "./embedded_trace.js";
 
 const main = document.querySelector("#view");
 const WITH_SENTENCE = ["translate", "inside", "heads", "beam"]; // rooms
+/** @type {Required<Pick<View, "close" | "update" | "exportData">> & {name: string}} */
 const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}) };
 let currentView = EMPTY;
 let openCount = 0;

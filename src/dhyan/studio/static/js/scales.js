@@ -52,7 +52,7 @@ export function axisScale(axis, values, [start, end], spacing) {
  * stands in the middle of the box.
  * @param {number[][]} points all drawn points
  * @param {Box} box
- * @param {{range?: {x: Range, y: Range}, padding?: number, largestUnit?: number}} [options] `range` is shown instead of
+ * @param {{range?: {x: number[], y: number[]}, padding?: number, largestUnit?: number}} [options] `range` is shown instead of
  *   all points, `padding` is added on every side as a share of their extent, `largestUnit` in pixels
  */
 export function planeScale(points, { left, right, above, below }, { range, padding = 0, largestUnit = Infinity } = {}) {

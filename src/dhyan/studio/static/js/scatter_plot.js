@@ -24,7 +24,7 @@ import { textWidth } from "./text_width.js";
  * @typedef {object} Plot
  * @property {string} label
  * @property {PlotPoint[]} points
- * @property {{x: [number, number], y: [number, number]}} [range] by default all points, with padding
+ * @property {{x: number[], y: number[]}} [range] by default all points, with padding
  * @property {(id: string, position: [number, number]) => void} [onMove]
  * @property {[string, string]} [axes] titles
  */

@@ -7,17 +7,17 @@ import { unpack } from "./numbers.js";
 /** Attention roles. @type {Role[]} */
 export const ROLES = ["encoder_self", "decoder_self", "cross"];
 
-/** Attention blocks of a role, ordered by layer. @param {Trace} trace @param {Role} role */
+/** Attention blocks of a role, ordered by layer. @param {Trace} trace @param {string} role */
 export const blocksOf = (trace, role) =>
   trace.attention.filter((block) => block.role === role).sort((a, b) => a.layer - b.layer);
 
-/** Whether a trace holds attention of a role. @param {Trace} trace @param {Role} role */
+/** Whether a trace holds attention of a role. @param {Trace} trace @param {string} role */
 export const hasRole = (trace, role) => trace.attention.some((block) => block.role === role);
 
 /** Whether a trace holds attention with queries, keys and values of its own: self-attention, or several heads. @param {Trace} trace */
 export const hasHeads = (trace) => trace.attention.some((block) => block.role !== "cross" || block.shape[0] > 1);
 
-/** The attention block of a role and layer; the last layer if there is none. @param {Trace} trace @param {Role} role @param {number} layer */
+/** The attention block of a role and layer; the last layer if there is none. @param {Trace} trace @param {string} role @param {number} layer */
 export function blockAt(trace, role, layer) {
   const blocks = blocksOf(trace, role);
   return blocks.find((block) => block.layer === layer) ?? blocks.at(-1);
@@ -45,7 +45,7 @@ function readsOnePosition(block) {
 /** Whether the decoder attends to its own output: its context is a sum of values, not of encoder states. @param {Trace} trace */
 export const hasSelfAttention = (trace) => blocksOf(trace, "decoder_self").length > 0;
 
-/** The token sequences of rows (queries) and columns (keys) of a role. @param {Sides} trace @param {Role} role @returns {[Side, Side]} */
+/** The token sequences of rows (queries) and columns (keys) of a role. @param {Sides} trace @param {string} role @returns {[Side, Side]} */
 export function sides(trace, role) {
   if (role === "encoder_self") return [trace.source, trace.source];
   if (role === "decoder_self") return [trace.decoder_input, trace.decoder_input];
@@ -74,7 +74,7 @@ export function selectHead(tables, which) {
 /**
  * Weights by token or by word: summed over the tokens of a key word, averaged over those of a
  * query word. Each row and column has its text, whether it is special, and its tokens.
- * @param {Sides} trace @param {Role} role @param {number[][]} table
+ * @param {Sides} trace @param {string} role @param {number[][]} table
  * @param {{unit: string, specials: boolean}} options `unit` is "token" or "word"
  */
 export function mergeUnits(trace, role, table, { unit, specials }) {

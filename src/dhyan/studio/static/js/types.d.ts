@@ -159,7 +159,7 @@ interface Element extends HTMLOrSVGElement, ElementCSSInlineStyle {}
 
 interface ParentNode {
   querySelector(selector: "#sentence"): HTMLTextAreaElement | null;
-  querySelector(selector: "#model" | "#beam" | `#view select${string}`): HTMLSelectElement | null;
+  querySelector(selector: "#model" | "#beam" | `#view select${string}` | `select[${string}`): HTMLSelectElement | null;
   querySelector(selector: "#copy-link" | "#export"): HTMLButtonElement | null;
   querySelector(selector: "#view" | "#lesson" | "#model-scores" | "[aria-current]"): HTMLElement | null;
 }

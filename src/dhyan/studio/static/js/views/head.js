@@ -120,7 +120,7 @@ export function open() {
     const differences = Object.values(computed.differences);
     const count = [head.queries, head.keys, head.values, head.scores, head.weights, head.context, head.layerOutput]
       .reduce((total, table) => total + table.length * table[0].length, 0);
-    setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...differences.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
+    setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...largestDifference(differences))));
     map = drawHeatmap({ values: computed.weights, rows: queryTokens, columns: keyTokens, label: message("qkv_map", headResult.head, headResult.layer),
       hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: colorScaleOf(head.mask.length), selected: selectedCell(), maxWidth: picture.clientWidth,
       describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
@@ -213,7 +213,7 @@ export function open() {
       } else if (headResult && changed.has("scale")) {
         render();
       } else if (headResult && (changed.has("target") || changed.has("source"))) {
-        chooserBox.querySelector("[data-key=target]").value = String(selectedCell()[0] + 1);
+        chooserBox.querySelector("select[data-key=target]").value = String(selectedCell()[0] + 1);
         map.setFocus(selectedCell(), { focus: false, announce: false });
         renderStages();
       }
@@ -229,7 +229,10 @@ export function open() {
   };
 }
 
-/** Role, layer and head of the state, clamped to the model. */
+/** The largest of several differences, each with its largest magnitude. @param {[number, number][]} differences */
+const largestDifference = (differences) => differences.reduce((a, b) => (a[0] >= b[0] ? a : b));
+
+/** Role, layer and head of the state, clamped to the model. @param {Trace} trace */
 function selectedHead(trace) {
   const role = [state.role, "cross", "encoder_self"].find((role) => role && blocksOf(trace, role).length);
   const block = blockAt(trace, role, state.layer || Infinity);

@@ -190,7 +190,8 @@ export function open() {
       class: i < step ? "past" : i === step ? "current" : "future", "aria-current": i === step ? "step" : null,
       on: { click: () => set({ target: i + 1 }, { replace: true }) } }, token.text)));
     if (focused) row.children[step].focus();
-    row.scrollTop = row.children[step].offsetTop - row.clientHeight / 2;
+    const current = row.children[step];
+    if (current instanceof HTMLElement) row.scrollTop = current.offsetTop - row.clientHeight / 2;
   }
 
   /** The most probable tokens after the step. */
@@ -199,7 +200,7 @@ export function open() {
     setChildren(predictions, el("h2", {}, message("step_prediction"), " ", text(token.text, languages().target)),
       el("p", { class: "muted" }, message(response.operands.after ? "step_prediction_after" : "step_prediction_before")),
       el("ol", { class: "step-top-tokens" }, ...step.top_tokens.map(([word, prob]) => el("li", { class: word === token.text ? "current" : null },
-        text(word, languages().target), el("span", { class: "step-bar", style: { "--share": prob / largest } }),
+        text(word, languages().target), el("span", { class: "step-bar", style: { "--share": String(prob / largest) } }),
         el("span", { class: "number" }, formatNumber(prob))))));
   }
 

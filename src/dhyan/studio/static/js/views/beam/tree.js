@@ -1,6 +1,6 @@
 /** Picture of a beam search: columns are steps, boxes hypotheses, and lines join them to their parents. */
 
-import { svg } from "../../dom.js";
+import { closest, svg } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 import { layoutTree, linkPath, neighbour } from "../../tree_layout.js";
@@ -14,7 +14,7 @@ const FONT = '15px "Noto Sans Devanagari", system-ui, sans-serif';
 /**
  * Draw the tree; only the boxes of `shown` nodes.
  * @param {{tree: object, shown: number[], selected: number, lang: string, describe: (node: number) => string,
- *   onSelect: (node: number, focused: boolean) => void}} options
+ *   onSelect: (node: number) => void}} options
  */
 export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   const winning = new Set([0, ...pathTo(tree.nodes, winnerOf(tree))]);
@@ -80,7 +80,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   }
 
   picture.addEventListener("keydown", (event) => {
-    const node = Number(event.target.closest(".beam-node")?.dataset.node);
+    const node = Number(closest(event, ".beam-node")?.dataset.node);
     if (!["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].includes(event.key)) return;
     event.preventDefault();
     const next = moved(node, event.key);
@@ -89,7 +89,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
     onSelect(next);
   });
   picture.addEventListener("click", (event) => {
-    const group = event.target.closest(".beam-node");
+    const group = closest(event, ".beam-node");
     if (!group) return;
     mark(Number(group.dataset.node), { focus: true });
     onSelect(Number(group.dataset.node));

@@ -177,7 +177,7 @@ function paddingSection(result, lang) {
     el("h3", {}, message("mask_padding")),
     el("p", {}, message("mask_padding_text")),
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": message("mask_padding") },
-      el("div", { class: `mask-batch${result.tokens.length > MAX_BESIDE ? " long" : ""}`, role: "img", style: { "--count": result.tokens.length },
+      el("div", { class: `mask-batch${result.tokens.length > MAX_BESIDE ? " long" : ""}`, role: "img", style: { "--count": String(result.tokens.length) },
         "aria-label": message("mask_padding_label", result.padded_tokens.length, empty) }, line(result.tokens), line(result.padded_tokens))),
     el("p", {}, result.padding_weight === null ? message("no_attention")
       : message("mask_padding_weight", result.padding_weight === 0 ? "0.0" : formatNumber(result.padding_weight, 4)), " ", paddingChange(result.max_change)));

@@ -31,14 +31,22 @@ export function modelStages(step) {
   const tokens = (count) => firstIndices(count, words, j);
   const few = (count, start = 0) => firstIndices(count, numbers, start);
 
-  /** The visible part of a matrix. */
+  /**
+   * The visible part of a matrix.
+   * @typedef {Omit<import("../../matrix.js").Matrix, "values" | "name" | "ariaLabel" | "visible" | "rows" | "columns" | "format">} MatrixOptions
+   * @typedef {{text: string, lang?: string}[]} Labels
+   * @param {number[][]} values @param {string} name @param {string} about
+   * @param {MatrixOptions & {rows?: Labels, columns?: Labels, down?: number[], across?: number[], format?: (value: number) => string}} [options]
+   */
   function part(values, name, about, { rows, columns, down = indices(values.length), across = few(values[0].length),
     format = formatBrief, tint = "signed", ...more } = {}) {
     return matrix({ values: () => values, name, ariaLabel: message(about), format, tint, rows: rows && (() => rows),
       columns: columns && (() => columns), visible: [down, across], ...more });
   }
 
-  /** An equation with a selectable result: its operands are highlighted and its arithmetic is shown below. */
+  /** An equation with a selectable result: its operands are highlighted and its arithmetic is shown below.
+   * @param {{parts: (Node | string)[], sign?: string, result: (onHover: CellListener) => MatrixNode, highlight: CellListener,
+   *   line: (row: number, column: number) => string, selected: [number, number], difference?: [number, number]}} about */
   function interactiveEquation({ parts, sign = "=", result, highlight, line, selected: start, difference }) {
     const arithmetic = el("p", { class: "arithmetic-line number" });
     const resultMatrix = result((row, column) => {
@@ -52,7 +60,12 @@ export function modelStages(step) {
     return [equation(...parts, sign, resultMatrix), arithmetic, difference && el("p", { class: "check-result" }, agreementBadge(...difference))];
   }
 
-  /** left · right + bias; every cell opens its sum of products. */
+  /** left · right + bias; every cell opens its sum of products.
+   * @typedef {ReturnType<typeof matrix>} MatrixNode
+   * @typedef {(row: number, column: number) => void} CellListener
+   * @param {{left: MatrixNode, right: MatrixNode, bias?: {values: number[], node: MatrixNode}, result: (onHover: CellListener, onOpen: CellListener) => MatrixNode,
+   *   terms: (row: number, column: number) => number[][], title: (row: number, column: number) => string, value: (row: number, column: number) => number,
+   *   model: (row: number, column: number) => number, symbols: string[], termLabels?: string[], selected: [number, number], difference?: [number, number]}} about */
   function product({ left, right, bias, result, terms, title, value, model, symbols, termLabels, selected: start, difference }) {
     const plus = (column) => bias && [{ symbol: "b", value: bias.values[column] }];
     const sum = (row, column) => ({ title: title(row, column), terms: terms(row, column), symbols, termLabels,

@@ -16,7 +16,7 @@ const TOKEN = 100;
 /**
  * Vectors below each other, each with a symbol and a text; a line before a result.
  * @param {{name: string, title: string, step: string, x: number, y: number, least: number, count: number, tall?: number,
- *   lines: {symbol: string, text: string, lang?: string, values: ArrayLike<number>, names: string[], result?: boolean}[]}} stack
+ *   lines: {symbol: string, text: string, lang?: string, values: number[], names: string[], result?: boolean}[]}} stack
  */
 export function stackBlock({ name, title, step, lines, x, y, least, count, tall = 0 }) {
   const width = Math.max(EDGE + 40 + stripWidth(count) + EDGE, least, 250);

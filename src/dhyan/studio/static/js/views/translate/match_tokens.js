@@ -1,5 +1,6 @@
 /** Alignment of the tokens of two attention views, and the distance of their weights. */
 
+import { alignSequences } from "../../engine/sequence_alignment.js";
 import { sum } from "../../numbers.js";
 
 const same = (left, right) => left.length === right.length && left.every((word, index) => word.text === right[index].text);
@@ -10,21 +11,8 @@ const same = (left, right) => left.length === right.length && left.every((word, 
  */
 export function alignTokens(left, right) {
   if (left.length === right.length) return left.map((_, index) => index);
-  const best = Array.from({ length: left.length + 1 }, () => new Array(right.length + 1).fill(0));
-  for (let a = left.length - 1; a >= 0; a -= 1) {
-    for (let b = right.length - 1; b >= 0; b -= 1) {
-      best[a][b] = left[a].text === right[b].text ? best[a + 1][b + 1] + 1 : Math.max(best[a + 1][b], best[a][b + 1]);
-    }
-  }
   const matches = new Array(left.length).fill(null);
-  let [a, b] = [0, 0];
-  while (a < left.length && b < right.length) {
-    if (left[a].text === right[b].text) {
-      matches[a] = b;
-      [a, b] = [a + 1, b + 1];
-    } else if (best[a + 1][b] >= best[a][b + 1]) a += 1;
-    else b += 1;
-  }
+  for (const [a, b] of alignSequences(left, right, (one, other) => one.text === other.text)) if (a !== null) matches[a] = b;
   return matches;
 }
 

@@ -53,6 +53,7 @@ export function open() {
     },
   });
 
+  /** @returns {Partial<ModelCard>} */
   const modelCard = () => card() ?? {};
   const attends = () => view.attends;
   const selection = () => (selectedBy || state.pinned
@@ -143,7 +144,7 @@ export function open() {
     ].filter(Boolean);
     tabs.sync(); // in the header, not rebuilt
     setChildren(tools, tabs, playButton(), settings.button, settings.panel);
-    return setChildren(controlBar, many && controls(...choosers.filter((control) => ![tabs, settings].includes(control))));
+    return setChildren(controlBar, many && controls(...choosers.filter((control) => control !== tabs && control !== settings)));
   }
 
   const map = () => drawHeatmap({

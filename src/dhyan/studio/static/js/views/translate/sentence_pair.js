@@ -22,6 +22,7 @@ export function sentencePair(listener) {
   let [sourceWords, targetWords, positions, selection, width] = [[], [], null, null, 0];
 
   function word(unit, index, side, prob) {
+    /** @type {[number | null, number | null]} */
     const cell = side === "target" ? [index, null] : [null, index];
     return el("button", { type: "button", class: `pair-word${unit.faint ? " faint" : ""}`, lang: unit.lang,
       tabindex: index ? -1 : 0, title: unit.note, "data-side": side, "data-index": index, on: {
