@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 const JS = "../../src/dhyan/studio/static/js";
 const { groups, mergeUnits, selectHead } = await import(`${JS}/trace.js`);
-const { alignTokens, matchTokens } = await import(`${JS}/views/compare/match_tokens.js`);
+const { alignTokens, matchTokens } = await import(`${JS}/views/translate/match_tokens.js`);
 const { assess } = await import(`${JS}/views/translate/quality.js`);
 
 const token = (text, word, id = 9) => ({ text, word, id, special: id < 4 });
