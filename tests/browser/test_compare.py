@@ -78,9 +78,7 @@ def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
 def test_different_translations_are_compared_by_source_word(studio):
     for sentence in ("We are friends.", "The bank of the river is far.", "The man saw the dog."):
         page = loaded(
-            studio.open(
-                f"/translate?text={quote(sentence)}&model=luong&model2=bahdanau&specials=1"
-            )
+            studio.open(f"/translate?text={quote(sentence)}&model=luong&model2=bahdanau&specials=1")
         )
         if len(set(page.locator(".compare-translation").all_text_contents())) == 2:
             break

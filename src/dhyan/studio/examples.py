@@ -76,6 +76,11 @@ TOYS = tuple(
         "reverse": ("n a m a s t e", "d h y a n", "s t u d i o"),
         "dates": ("25 march 1998", "1 january 2031", "30 november 1875"),
         "numbers": ("three hundred forty two", "seven thousand eleven", "ninety nine"),
+        "counting": ("red blue pink 5 to 9", "white red golden 20 to 22"),
+        "perspectives": (
+            "engineer: The case burns every hand. Four thousand turns face only forty. "
+            "It is painted green. It works as softly as a cat.",
+        ),
         "primer": ("Anil sends the money to Ravi.", "The girl sees the river."),
     }.items()
     for text in texts
