@@ -35,7 +35,7 @@ def test_arrow_keys_move_in_the_grid(studio):
     expect(selected).to_be_focused()
     expect(selected).to_have_attribute("data-position", "1")
     expect(selected).to_have_attribute("data-layer", "1")
-    expect(page.locator(".layers-details h2")).to_contain_text("Position 2")
+    expect(page.locator(".layers-details h3")).to_contain_text("Position 2")
     assert "target=2" in current_url(page)
     page.keyboard.press("Home")
     expect(selected).to_have_attribute("data-layer", "0")

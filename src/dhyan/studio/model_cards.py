@@ -29,9 +29,7 @@ ROOMS = {  # of the page, with the views of each; the first has the path of its 
     "playground": ("self_attention", "gravity", "scaling"),
 }
 STAGES = ("inside/mask", "inside/layers")  # paths of parts of a view
-OF_EVERY_MODEL = tuple(
-    view for room, views in ROOMS.items() if room != "inside" for view in views
-)
+OF_EVERY_MODEL = tuple(view for room, views in ROOMS.items() if room != "inside" for view in views)
 
 
 @dataclass(frozen=True)

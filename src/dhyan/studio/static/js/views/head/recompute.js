@@ -1,17 +1,8 @@
 /** Scaled dot-product attention recomputed on the page. */
 
-import { add, maxDifference, matmul, rows, scaleVector, softmax, sum, transpose, vector } from "../../numbers.js";
+import { attend } from "../../attention.js";
+import { add, maxDifference, matmul, rows, softmax, sum, vector } from "../../numbers.js";
 import { maxAbs } from "../../vector_strips.js";
-
-/** Scores, mask, weights and context of queries, keys and values. */
-export function attend({ queries, keys, values, scale, visible }) {
-  const scores = matmul(queries, transpose(keys));
-  const divided = scores.map((line) => scaleVector(line, 1 / scale));
-  const mask = visible.map((line) => line.map((visible) => (visible ? 0 : -Infinity)));
-  const masked = divided.map((line, row) => add(line, mask[row]));
-  const weights = masked.map(softmax);
-  return { scores, divided, mask, masked, weights, context: matmul(weights, values) };
-}
 
 /** All stages of a toy. @param {import("../self_attention/toy.js").Toy} toy */
 export function computeToy(toy) {
