@@ -1,10 +1,11 @@
 import "./browser_stub.mjs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
+import { attend } from "../../src/dhyan/studio/static/js/attention.js";
 import { pack, packRows, packVector } from "../../src/dhyan/studio/static/js/engine/pack.js";
 import { add, dot, matmul, maxDifference, softmax, sum } from "../../src/dhyan/studio/static/js/numbers.js";
 import { explainWinner, labelOf, pathTo } from "../../src/dhyan/studio/static/js/views/beam/explain.js";
-import { attend, computeToy, recomputeHead, unpackHead } from "../../src/dhyan/studio/static/js/views/head/recompute.js";
+import { computeToy, recomputeHead, unpackHead } from "../../src/dhyan/studio/static/js/views/head/recompute.js";
 import { encodeToy, PRESETS, readToy, removeWord, resizeToy } from "../../src/dhyan/studio/static/js/views/self_attention/toy.js";
 import { MAX_KEYS, means, scores, variances, WIDTHS } from "../../src/dhyan/studio/static/js/views/scaling/sampling.js";
 import { linear, recomputeStep, unpackSteps } from "../../src/dhyan/studio/static/js/views/step/recompute.js";

@@ -63,7 +63,7 @@ function build(element, attributes, children) {
     } else if (name === "on") {
       for (const [kind, listener] of Object.entries(value)) element.addEventListener(kind, listener);
     } else if (name === "style") {
-      for (const [key, property] of Object.entries(value)) element.style.setProperty(key, property);
+      for (const [key, property] of Object.entries(value)) element.style.setProperty(key, String(property));
     } else {
       element.setAttribute(name, value === true ? "" : String(value));
     }

@@ -8,7 +8,7 @@ const SHADES = 256;
 /**
  * A matrix of weights as a canvas that fills its box; masked cells stay transparent, so
  * that the pattern behind the canvas is visible there.
- * @param {number[][]} values @param {{hidden?: boolean[][], scale?: "linear" | "sqrt"}} [options]
+ * @param {number[][]} values @param {{hidden?: boolean[][], scale?: string}} [options] the scale is "linear" or "sqrt"
  */
 export function thumbnail(values, { hidden, scale = "linear" } = {}) {
   const [height, width] = [values.length, values[0].length];

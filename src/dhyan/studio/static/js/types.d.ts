@@ -150,7 +150,7 @@ type Child = Node | string | null | undefined | false;
 /** Attributes of an element; `on` holds listeners, `style` CSS properties. */
 interface Attributes {
   on?: Record<string, (event: any) => unknown>;
-  style?: Record<string, string>;
+  style?: Record<string, string | number>;
   [name: string]: unknown;
 }
 

@@ -32,8 +32,8 @@ function verdict(result, changedWords) {
 /** A kept, removed or added word, marked by sign and line as well as colour. */
 function diffWord(word, kind) {
   if (kind === "same") return el("span", {}, word);
-  const [tag, sign, key] = kind === "removed" ? ["del", "−", "heads_removed"] : ["ins", "+", "heads_added"];
-  return el(tag, {}, el("span", { class: "heads-sign", "aria-hidden": "true" }, sign),
+  const [sign, key] = kind === "removed" ? ["−", "heads_removed"] : ["+", "heads_added"];
+  return el(kind === "removed" ? "del" : "ins", {}, el("span", { class: "heads-sign", "aria-hidden": "true" }, sign),
     el("span", { class: "visually-hidden" }, `${message(key)}: `), word);
 }
 

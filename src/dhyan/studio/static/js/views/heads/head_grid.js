@@ -16,7 +16,7 @@ export function headGrid(choose) {
   const setTabStop = arrowKeyNavigation(node);
   const id = (role, layer, head) => `${role}-${layer}-${head}`;
 
-  /** @param {{role: string, tiles: import("./tiles.js").Tile[]}[]} roles @param {"linear" | "sqrt"} scale */
+  /** @param {{role: string, tiles: import("./tiles.js").Tile[]}[]} roles @param {string} scale "linear" or "sqrt" */
   function show(roles, scale) {
     const focused = document.activeElement?.closest?.(".head-cell")?.dataset.cell;
     const largest = Math.max(FULL_BAR, ...roles.flatMap(({ tiles }) => tiles.map((tile) => Math.abs(tile.statistics.importance ?? 0))));
@@ -49,7 +49,7 @@ export function headGrid(choose) {
   /** Mark the enlarged head. */
   function mark(role, layer, head) {
     let marked = null;
-    for (const button of node.querySelectorAll(".head-cell")) {
+    for (const button of node.querySelectorAll("button")) {
       const pressed = button.dataset.cell === id(role, layer, head);
       button.setAttribute("aria-pressed", String(pressed));
       if (pressed) marked = button;

@@ -119,11 +119,11 @@ export function open() {
       setChildren(details);
       return announce(...cursor(0), true);
     }
-    const delta = difference(...views, match, { maxWidth: details.clientWidth, minCellWidth: signedMinCellWidth(views[0]), numbers: state.numbers === "1", selected: inDifference(cursor(0)),
-      onHover: (row, column) => preview(0, row === null ? null : match.differenceRows[row], column, true), onFocus: (row, column) => choose(0, match.differenceRows[row], column, true) });
+    const delta = difference(views[0], views[1], match, { maxWidth: details.clientWidth, minCellWidth: signedMinCellWidth(views[0]), numbers: state.numbers === "1", selected: inDifference(cursor(0)),
+      onHover: (row, column) => preview(0, row === null ? null : match.differenceRows[row], column), onFocus: (row, column) => choose(0, match.differenceRows[row], column, true) });
     if (delta.map) maps.push(delta.map);
     const summary = views.find((view) => ["avg", "max"].includes(view.which))?.which;
-    setChildren(details, delta.node, summary && el("p", { class: "muted" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(...views));
+    setChildren(details, delta.node, summary && el("p", { class: "muted" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(views[0], views[1]));
     return announce(...cursor(0), true);
   }
 
@@ -139,7 +139,8 @@ export function open() {
   function renderSwap() {
     const swapped = state.text2 && swappedWord(state.text, state.text2);
     if (!swapped) return setChildren(swapBox);
-    const changes = compareWords(...traces.map((trace) => trace.translation.split(" "))).filter(([, change]) => change !== "same");
+    const [before, after] = traces.map((trace) => trace.translation.split(" "));
+    const changes = compareWords(before, after).filter(([, change]) => change !== "same");
     const words = (kind) => changes.filter(([, change]) => change === kind).map(([word]) => word).join(" ") || "–";
     const summary = changes.length ? message("swap_changes", swapped.from, swapped.to, words("removed"), words("added")) : message("swap_same", swapped.from, swapped.to);
     const again = (replacement) => {
@@ -157,7 +158,7 @@ export function open() {
 
   const signedMinCellWidth = (view) => (minCellWidth(view) === 24 && state.numbers === "1" ? 30 : minCellWidth(view)); // room for the minus sign
 
-  /** Cursor position in A, or its partner in B. */
+  /** Cursor position in A, or its partner in B. @param {number} index @returns {[number, number]} */
   function cursor(index) {
     const selected = state.target > 1 || state.source > 1;
     const [row, column] = [Math.min(state.target, views[0].rows.length) - 1,
@@ -165,14 +166,17 @@ export function open() {
     return index ? [match.rows[0][row] ?? 0, match.columns[0][column] ?? 0] : [row, column];
   }
 
-  /** A position of A in the difference map; its row is null where B has no such word. */
+  /** A position of A in the difference map; its row is null where B has no such word.
+   * @param {[number | null, number | null]} position @returns {[number | null, number | null]} */
   function inDifference([row, column]) {
     const index = match.differenceRows.indexOf(row);
     return [index < 0 ? null : index, column];
   }
 
-  /** A position in A and in B; null where there is no partner. */
+  /** A position in A and in B; null where there is no partner.
+   * @param {number} index @param {number | null} row @param {number | null} column @returns {[number | null, number | null][]} */
   function positions(index, row, column) {
+    /** @type {[number | null, number | null]} */
     const partner = [row === null ? null : match.rows[index][row], column === null ? null : match.columns[index][column]];
     return index ? [partner, [row, column]] : [[row, column], partner];
   }
