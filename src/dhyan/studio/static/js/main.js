@@ -116,6 +116,7 @@ async function show({ reopen = false } = {}) {
   if (request !== openCount) return;
   currentView.close();
   showStatus("");
+  /** @type {View} */
   const view = module.open();
   currentView = { ...EMPTY, ...view, name: viewName() };
   setChildren(main, noticeBox, view.node);

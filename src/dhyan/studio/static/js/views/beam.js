@@ -18,6 +18,7 @@ const DEFAULT_WIDTH = 4; // where the header has greedy search, which has no tre
 /** Hypotheses kept at each step. */
 const width = () => state.beam_width || (state.beam > 1 ? state.beam : DEFAULT_WIDTH);
 
+/** @returns {View} */
 export function open() {
   const widths = el("div", { class: "segments", role: "radiogroup", "aria-label": message("beam_width_label"), on: { keydown: moveWidth } });
   const tabs = segments(message("beam_picture"), "display", [["map", message("beam_tree")], ["table", message("table")]]);

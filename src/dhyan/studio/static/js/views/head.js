@@ -20,6 +20,7 @@ import { recomputeHead, unpackHead } from "./head/recompute.js";
 const LAST_OF_MASK = 6; // stages before the panel of the mask
 const LAYERS_STAGE = 11;
 
+/** @returns {View} */
 export function open() {
   const chooserBox = el("div");
   const overall = el("div", { class: "agreement" });

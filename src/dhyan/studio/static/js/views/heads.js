@@ -18,6 +18,7 @@ import { difference, likelihood } from "./heads/ablation.js";
 import { headGrid } from "./heads/head_grid.js";
 import { definitions, tileGallery } from "./heads/tiles.js";
 
+/** @returns {View} */
 export function open() {
   const note = el("div", { class: "heads-note" });
   const roleControl = segments(message("heads_role"), "role", ROLES.map((role) => [role, message(`heads_${role}`)]));

@@ -22,6 +22,7 @@ const low = (score) => score.low ?? score.value; // a single sentence has no int
 const high = (score) => score.high ?? score.value;
 const within = (score) => message("length_range", formatNumber(low(score), 1), formatNumber(high(score), 1));
 
+/** @returns {View} */
 export function open() {
   const resultsBox = el("div", { class: "length-results" });
   const verdict = el("p", { class: "length-verdict", "aria-live": "polite" });

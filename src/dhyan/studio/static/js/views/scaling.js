@@ -18,6 +18,7 @@ const LINES = [ // series of the right chart
 /** @returns {import("../scales.js").Axis} */
 const X = () => ({ title: message("scale_d"), scale: "log", base: 2, from: 2, to: 1024, format: String });
 
+/** @returns {View} */
 export function open() {
   const left = chart(varianceChart());
   const right = chart(softmaxChart());

@@ -21,7 +21,7 @@ const presets = (selected) => el("div", { class: "presets", role: "group", "aria
   ...Object.keys(PRESETS).map((name) => el("button", { type: "button", "data-toy": name, "aria-pressed": selected === name,
     on: { click: () => set({ toy: name }) } }, message(`qkv_${name}`))));
 
-/** The toy of the state; edits are stored in the URL at once. */
+/** The toy of the state; edits are stored in the URL at once. @returns {View} */
 export function open() {
   const content = el("div", { class: "toy" });
   const node = el("section", { class: "self-attention", "aria-labelledby": "view-title" },

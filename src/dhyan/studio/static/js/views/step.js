@@ -31,6 +31,7 @@ async function stepsOf(signal) {
   return cache.get(key);
 }
 
+/** @returns {View} */
 export function open() {
   const top = el("div", { class: "step-top" });
   const picture = el("div", { class: "step-picture" });

@@ -18,6 +18,7 @@ const MAX_ALTERNATIVES = 4;
 const answers = new Map();
 let toured = ""; // the translation of the last tour; another one begins a new tour
 
+/** @returns {View} */
 export function open() {
   const follow = el("select", { id: "tour-follow", on: { change: () => set({ target: Number(follow.value), tour_step: 1 }, { replace: true }) } });
   const whole = el("button", { type: "button", class: "tour-whole", "aria-pressed": false, on: { click: () => showWhole(whole.getAttribute("aria-pressed") !== "true") } }, message("tour_whole"));

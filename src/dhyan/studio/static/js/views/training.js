@@ -10,6 +10,7 @@ import { card, updateModels } from "../header.js";
 import { curves } from "./training/curves.js";
 import { probe } from "./training/probe.js";
 
+/** @returns {View} */
 export function open() {
   const choice = el("select", { on: { change: () => set({ run: choice.value, checkpoint: -1 }) } });
   const field = el("label", { class: "field" }, el("span", {}, message("train_run")), choice);

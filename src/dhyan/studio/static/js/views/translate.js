@@ -4,4 +4,5 @@ import { isComparing } from "../state.js";
 import { open as openComparison } from "./translate/comparison.js";
 import { open as openOneModel } from "./translate/one_model.js";
 
+/** @returns {View} */
 export const open = () => (isComparing() ? openComparison() : openOneModel());

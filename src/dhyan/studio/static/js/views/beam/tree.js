@@ -13,7 +13,7 @@ const FONT = '15px "Noto Sans Devanagari", system-ui, sans-serif';
 
 /**
  * Draw the tree; only the boxes of `shown` nodes.
- * @param {{tree: object, shown: number[], selected: number, lang: string, describe: (node: number) => string,
+ * @param {{tree: BeamTree, shown: number[], selected: number, lang: string, describe: (node: number) => string,
  *   onSelect: (node: number) => void}} options
  */
 export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {

@@ -26,6 +26,7 @@ const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
 /** The model of B: a second one, or that of A. */
 const secondModel = () => (card(state.model2) ? state.model2 : state.model);
 
+/** @returns {View} */
 export function open() {
   const sides = ["a", "b"].map((name) => side(name));
   const live = el("p", { class: "live", "aria-live": "polite" });

@@ -29,6 +29,7 @@ import { hasSelfAttention } from "../../trace.js";
 const SLOW = 800; // milliseconds after which the words are shown as they come
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
+/** @returns {View} */
 export function open() {
   const pair = sentencePair({ leave: () => showSelection(), select: (row, column, { hover }) => (hover ? preview(row, column) : choose(row, column)) });
   const [controlBar, notice, picture, side, legendBox, stepsBox] = ["controls", "notice", "picture", "side", "legend", "steps"].map((name) =>
