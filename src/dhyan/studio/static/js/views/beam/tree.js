@@ -3,13 +3,14 @@
 import { closest, svg } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
+import { fontOfSize, textWidth } from "../../text_width.js";
 import { layoutTree, linkPath, neighbour } from "../../tree_layout.js";
 import { finished, labelOf, pathTo, winnerOf } from "./explain.js";
 
 const [TOP, LEFT, MARGIN] = [26, 8, 26]; // the column titles, the left margin, and between columns
 const [TALL, SMALL, GAP] = [46, 26, 8]; // heights of kept and of dropped boxes, and the space between
 const WIDEST = 230;
-const FONT = '15px "Noto Sans Devanagari", system-ui, sans-serif';
+const FONT = fontOfSize(15);
 
 /**
  * Draw the tree; only the boxes of `shown` nodes.
@@ -112,12 +113,10 @@ function sorted(nodes, shown, winning) {
 
 /** Position and width of every column, wide enough for its texts. */
 function columnsOf(nodes, tree) {
-  const context = document.createElement("canvas").getContext("2d");
-  context.font = FONT;
   const needed = [];
   for (const node of nodes) {
     const own = node.parent < 0 ? 30 : finished(node) ? 176 + 8 * (lengthPower(node.step, tree.length_penalty).length - 2)
-      : Math.max(node.fate === "dropped" ? 0 : 116, context.measureText(node.token).width + 46);
+      : Math.max(node.fate === "dropped" ? 0 : 116, textWidth(node.token, FONT) + 46);
     needed[node.step] = Math.min(Math.max(needed[node.step] ?? 0, own), WIDEST);
   }
   let x = LEFT;
