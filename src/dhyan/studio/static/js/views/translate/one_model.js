@@ -104,7 +104,6 @@ export function open() {
 
   function render() {
     if (!trace) return;
-    animation.end();
     const previous = view;
     view = attentionView(trace, modelCard(), state);
     if (previous && previous.trace === trace && previous.unit !== state.unit) {
@@ -122,6 +121,7 @@ export function open() {
     setChildren(stepsBox, allSteps(trace, view));
     openButton.hidden = state.display !== "map" || !attends();
     showSelection();
+    animation.refresh();
   }
 
   /** Controls; rebuilt only when the numbers of layers and heads change. */
