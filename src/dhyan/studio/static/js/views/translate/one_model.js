@@ -11,13 +11,14 @@ import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
-import { choose as chooseExample, startExamples } from "../../example_sentences.js";
-import { fillMarks, markElement } from "../../training_marks.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
+import { hasModel, isReady } from "../../embedded_model.js";
 import { headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
 import { allSteps, columnPanel, rowPanel, runnersUp } from "./side_panel.js";
 import { decodingAnimation, isMotionReduced } from "./decoding.js";
+import { firstSteps } from "./first_steps.js";
+import { weightsTable } from "./weights_table.js";
 import { legend } from "./legend.js";
 import { loadingProgress } from "./loading.js";
 import { bottleneckDiagram } from "./bottleneck.js";
@@ -73,6 +74,7 @@ export function open() {
     showStatus(message("working"));
     const began = performance.now();
     const loading = loadingProgress(notice);
+    if (hasModel && !isReady()) loading.show("weights", state.model);
     try {
       trace = await streamTrace((tokens) => {
         loading.stop();
@@ -171,7 +173,7 @@ export function open() {
 
   const colorScale = () => colorScaleOf(Math.max(view.rows.length, view.columns.length));
 
-  const table = () => asTable(view, (row) => choose(row, null));
+  const table = () => weightsTable(view, (row) => choose(row, null));
 
   /** Select a row (at its strongest cell), a column or a cell, and store it in the URL. */
   function choose(row, column) {
@@ -323,32 +325,4 @@ export function open() {
       document.removeEventListener("toggle-play", play);
     },
   };
-}
-
-function asTable(view, choose) {
-  const best = view.values.map((weights) => strongest(weights)[0]);
-  return el("div", { class: "weights", role: "region", tabindex: 0, "aria-label": message("translate_table") },
-    el("table", { class: "numbers" },
-      el("caption", { class: "visually-hidden" }, message("heatmap_label")),
-      el("thead", {}, el("tr", {}, el("td"),
-        ...view.columns.map((column) => el("th", { scope: "col", lang: column.lang }, column.text)),
-        el("th", { scope: "col", class: "statistic-column" }, "Σ"), el("th", { scope: "col" }, message("translate_bits")))),
-      el("tbody", {}, ...view.values.map((weights, row) => el("tr", { "data-row": row, on: { click: () => choose(row) } },
-        el("th", { scope: "row", lang: view.rows[row].lang }, view.rows[row].text),
-        ...weights.map((value, index) => el("td", { class: index === best[row] ? "best" : null }, formatNumber(value))),
-        el("td", { class: "statistic-column" }, formatNumber(view.sums[row])),
-        el("td", {}, view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)))))));
-}
-
-/** Start page without a sentence: examples, or what to do if there is no model. */
-function firstSteps() {
-  if (!state.model) return el("div", { class: "start-card card" }, el("p", {}, message("no_model")));
-  const start = el("div", { class: "start-card card" },
-    el("h2", {}, message("translate_first")),
-    el("p", {}, message("translate_first_text")),
-    el("p", { class: "muted" }, message("translate_first_try")),
-    el("ul", { class: "start-examples" }, ...startExamples(card()).map(({ text, language }) => el("li", {},
-      el("button", { type: "button", on: { click: () => chooseExample(text) } }, el("span", { lang: language }, text), markElement(text))))));
-  fillMarks(start);
-  return start;
 }
