@@ -98,6 +98,14 @@ def test_words_appear_one_after_the_other_with_ribbons_and_runners_up(real):
     finished(page)
 
 
+def test_ribbons_are_decoded_too_and_a_new_width_does_not_end_it(real):
+    page = real.open("/?display=ribbons", wait=False, **MOVING)
+    page.wait_for_selector(".ribbon-word[data-side=row][data-index='1'].arriving")
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.wait_for_selector(".ribbon-word[data-side=row][data-index='4'].arriving")
+    finished(page)
+
+
 @pytest.mark.parametrize("act", ["key", "click", "hover"])
 def test_any_key_click_or_hover_ends_the_animation_and_play_repeats_it(real, act):
     page = decoding(real.open("/", wait=False, **MOVING))

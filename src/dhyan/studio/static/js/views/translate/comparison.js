@@ -10,7 +10,9 @@ import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card, models } from "../../header.js";
-import { invalidateTrace, fetchTrace } from "../../traces.js";
+import { invalidateTrace, streamTrace } from "../../traces.js";
+import { hasModel, isReady } from "../../embedded_model.js";
+import { loadingProgress } from "./loading.js";
 import { attentionView, strongest } from "./attention_view.js";
 import { matchTokens } from "./match_tokens.js";
 import { sourceTable, difference } from "./difference.js";
@@ -77,9 +79,11 @@ export function open() {
     if (empty) return;
     showStatus(message("working"));
     const began = performance.now();
+    const loading = loadingProgress(notice);
+    const ask = (text, model) => streamTrace(() => {}, stop.signal, (stage) => loading.show(stage, model), { text, model, prefix: "" });
     try {
-      traces = await Promise.all([fetchTrace({ prefix: "" }, stop.signal),
-        fetchTrace({ text: state.text2 || state.text, model: secondModel(), prefix: "" }, stop.signal)]);
+      if (hasModel && !isReady()) loading.show("weights", state.model);
+      traces = await Promise.all([ask(state.text, state.model), ask(state.text2 || state.text, secondModel())]);
       node.classList.toggle("loading", false);
       setChildren(notice);
       render();
@@ -88,6 +92,8 @@ export function open() {
       if (error.name === "AbortError") return;
       setChildren(notice);
       showStatus(error);
+    } finally {
+      loading.stop();
     }
   }
 

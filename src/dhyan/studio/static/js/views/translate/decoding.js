@@ -22,9 +22,10 @@ export const isMotionReduced = () => matchMedia("(prefers-reduced-motion: reduce
  *   called once, after the last word or when a reader ends it
  */
 export function decodingAnimation(view, listener) {
-  let [timer, running] = [0, false];
+  let [timer, running, current] = [0, false, -1];
 
   function reveal(last) {
+    current = last;
     for (const part of view.querySelectorAll(PARTS)) {
       const row = rowOf(part);
       part.classList.toggle("pending", row > last);
@@ -70,5 +71,11 @@ export function decodingAnimation(view, listener) {
       timer = setTimeout(next, FIRST, 0, count, Math.min(INTERVAL, LONGEST / count));
     },
     end,
+    /** Go on in a picture that was drawn again, as in a new width. */
+    refresh() {
+      if (!running) return;
+      reveal(current);
+      if (current >= 0) listener.show(current);
+    },
   };
 }

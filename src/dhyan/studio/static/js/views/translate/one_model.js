@@ -11,19 +11,19 @@ import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
-import { choose as chooseExample, startExamples } from "../../example_sentences.js";
-import { fillMarks, markElement } from "../../training_marks.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
+import { hasModel, isReady } from "../../embedded_model.js";
 import { headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
 import { allSteps, columnPanel, rowPanel, runnersUp } from "./side_panel.js";
 import { decodingAnimation, isMotionReduced } from "./decoding.js";
+import { firstSteps } from "./first_steps.js";
+import { weightsTable } from "./weights_table.js";
 import { legend } from "./legend.js";
 import { loadingProgress } from "./loading.js";
 import { bottleneckDiagram } from "./bottleneck.js";
 import { quality } from "./quality.js";
 import { bareWord, replaceWord, wordSwap } from "./word_swap.js";
-import { tourLink } from "../tour/link.js";
 import { hasSelfAttention } from "../../trace.js";
 
 const SLOW = 800; // milliseconds after which the words are shown as they come
@@ -76,6 +76,7 @@ export function open() {
     showStatus(message("working"));
     const began = performance.now();
     const loading = loadingProgress(notice);
+    if (hasModel && !isReady()) loading.show("weights", state.model);
     try {
       trace = await streamTrace((tokens) => {
         loading.stop();
@@ -107,7 +108,6 @@ export function open() {
 
   function render() {
     if (!trace) return;
-    animation.end();
     const previous = view;
     view = attentionView(trace, modelCard(), state);
     if (previous && previous.trace === trace && previous.unit !== state.unit) {
@@ -125,6 +125,7 @@ export function open() {
     setChildren(stepsBox, allSteps(trace, view));
     openButton.hidden = state.display !== "map" || !attends();
     showSelection();
+    animation.refresh();
   }
 
   /** Controls; rebuilt only when the numbers of layers and heads change. */
@@ -174,7 +175,7 @@ export function open() {
 
   const colorScale = () => colorScaleOf(Math.max(view.rows.length, view.columns.length));
 
-  const table = () => asTable(view, (row) => choose(row, null));
+  const table = () => weightsTable(view, (row) => choose(row, null));
 
   /** Select a row (at its strongest cell), a column or a cell, and store it in the URL. */
   function choose(row, column) {
@@ -326,33 +327,4 @@ export function open() {
       document.removeEventListener("toggle-play", play);
     },
   };
-}
-
-function asTable(view, choose) {
-  const best = view.values.map((weights) => strongest(weights)[0]);
-  return el("div", { class: "weights", role: "region", tabindex: 0, "aria-label": message("translate_table") },
-    el("table", { class: "numbers" },
-      el("caption", { class: "visually-hidden" }, message("heatmap_label")),
-      el("thead", {}, el("tr", {}, el("td"),
-        ...view.columns.map((column) => el("th", { scope: "col", lang: column.lang }, column.text)),
-        el("th", { scope: "col", class: "statistic-column" }, "Σ"), el("th", { scope: "col" }, message("translate_bits")))),
-      el("tbody", {}, ...view.values.map((weights, row) => el("tr", { "data-row": row, on: { click: () => choose(row) } },
-        el("th", { scope: "row", lang: view.rows[row].lang }, view.rows[row].text),
-        ...weights.map((value, index) => el("td", { class: index === best[row] ? "best" : null }, formatNumber(value))),
-        el("td", { class: "statistic-column" }, formatNumber(view.sums[row])),
-        el("td", {}, view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)))))));
-}
-
-/** Start page without a sentence: examples, or what to do if there is no model. */
-function firstSteps() {
-  if (!state.model) return el("div", { class: "start-card card" }, el("p", {}, message("no_model")));
-  const start = el("div", { class: "start-card card" },
-    el("h2", {}, message("translate_first")),
-    el("p", {}, message("translate_first_text")),
-    tourLink(),
-    el("p", { class: "muted" }, message("translate_first_try")),
-    el("ul", { class: "start-examples" }, ...startExamples(card()).map(({ text, language }) => el("li", {},
-      el("button", { type: "button", on: { click: () => chooseExample(text) } }, el("span", { lang: language }, text), markElement(text))))));
-  fillMarks(start);
-  return start;
 }

@@ -119,7 +119,7 @@ export function sentencePair(listener) {
     /** The most probable tokens that were not chosen, below the translation. @param {[string, number][] | null} tokens */
     showRunnersUp(tokens, lang) {
       setChildren(runners, tokens && [`${message("translate_runners")} `, ...tokens.flatMap(([text, prob], index) =>
-        [index ? " · " : "", el("span", { lang }, text), el("span", { class: "number" }, ` ${formatNumber(prob, 2, { weight: true })}`)])]);
+        [index ? " · " : "", el("span", { lang }, text), el("span", { class: "number" }, ` ${prob < 0.005 ? "< .01" : formatNumber(prob, 2, { weight: true })}`)])]);
     },
     /** Show the tokens streamed so far. @param {string[]} tokens */
     showTokens(tokens, lang) {
