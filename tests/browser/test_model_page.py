@@ -214,7 +214,7 @@ def test_a_view_that_needs_the_server_says_so(open_page):
     page.keyboard.press("l")
     expect(page.locator("#status")).to_contain_text("dhyan studio")
     assert "Length" not in page.locator("#navigation").inner_text()
-    page.click("#navigation a:has-text('One step')")
+    page.click("#navigation a:has-text('Inside')")
     expect(page.locator("#status")).to_contain_text("agrees with the model")
 
 

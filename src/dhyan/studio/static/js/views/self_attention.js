@@ -2,6 +2,7 @@
 
 import { el, setChildren, withSubscripts } from "../dom.js";
 import { post } from "../api.js";
+import { standalone } from "../embedded_trace.js";
 import { matrixEditor } from "../matrix_editor.js";
 import { maxDifference, formatTiny } from "../numbers.js";
 import { state, set } from "../state.js";
@@ -55,7 +56,7 @@ export function open() {
     stages = toyStages(session);
     top = el("div", { class: "toy-header" });
     renderHead();
-    setChildren(content, top, wordStage(), ...stages.nodes, checkStage());
+    setChildren(content, top, wordStage(), ...stages.nodes, !standalone && checkStage());
     queueMicrotask(store); // the page does not know a view before it is open
     if (focus) node.querySelector(focus)?.focus();
   }
