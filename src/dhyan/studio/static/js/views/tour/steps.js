@@ -60,6 +60,7 @@ function variantOf(name, { kind, bidirectional, residual, next, divisor, inputFe
     query_after: inputFeeding && { after: "query_after_after_feeding" },
     residual: residual && !residual.preNorm && { why: "residual_why_post" },
     scores: kind === "transformer" && divisor === 1 && { before: "scores_plain_before" },
+    distribution: { before: `distribution_before_${kind}` },
     word: !next && { why: "word_why_end", after: "word_after_end" },
   };
   return variants[name] || {};
