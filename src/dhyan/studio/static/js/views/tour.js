@@ -9,7 +9,7 @@ import { invalidateTrace } from "../traces.js";
 import { tourCanvas } from "./tour/canvas.js";
 import { fetchTranslation, hasAttention, informativeToken, numbersOfWord } from "./tour/numbers_of_word.js";
 import { stepPanel } from "./tour/step_panel.js";
-import { stepNames, stepOf } from "./tour/steps.js";
+import { stepNames, stepOf, titleOf } from "./tour/steps.js";
 
 const FIRST_TEXT = "The children are playing in the garden."; // an everyday sentence that no pretrained model was trained on
 const MAX_ALTERNATIVES = 4;
@@ -119,7 +119,7 @@ export function open() {
   }
 
   function dot(number, current) {
-    const { title } = stepOf(steps[number - 1], numbers);
+    const title = titleOf(steps[number - 1], numbers);
     return el("li", {}, link({ tour_step: number }, "", { class: number < current ? "past" : "", "aria-label": message("tour_step_link", number, steps.length, title), title,
       "aria-current": number === current ? "step" : null }));
   }

@@ -1,51 +1,44 @@
-/** A camera over an SVG picture: it moves to hold some boxes, at once where motion is not wanted. */
+/** A camera over a picture that is larger than its frame: it moves to hold some boxes, at once where motion is not wanted. */
 
 const DURATION = 700; // milliseconds
+const EASING = "cubic-bezier(0.65, 0, 0.35, 1)";
 const MARGIN = 14;
 const MAX_SCALE = 1.5; // pixels per unit
-const ease = (share) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
 
-/** @param {SVGSVGElement} picture */
-export function camera(picture) {
-  let view = null; // x, y, width, height
-  let frame = 0;
+/** @typedef {{x: number, y: number, width: number, height: number}} Box */
 
-  function put(next) {
-    view = next;
-    picture.setAttribute("viewBox", next.map((value) => value.toFixed(2)).join(" "));
-  }
-
-  function stop() {
-    cancelAnimationFrame(frame);
-    frame = 0;
-  }
+/** @param {HTMLElement} frame that shows a part of the picture @param {SVGSVGElement} picture */
+export function camera(frame, picture) {
+  let origin = { x: 0, y: 0 };
+  let animation = null;
 
   return {
-    stop,
-    /** @param {{x: number, y: number, width: number, height: number}[]} boxes @param {{animated: boolean, width: number}} options width of the picture in pixels */
-    hold(boxes, { animated, width }) {
-      stop();
-      const target = around(boxes, width / MAX_SCALE);
-      if (!animated || !view || matchMedia("(prefers-reduced-motion: reduce)").matches) return put(target);
-      const from = view;
-      const began = performance.now();
-      const move = (now) => {
-        const share = Math.min((now - began) / DURATION, 1);
-        put(from.map((value, index) => value + (target[index] - value) * ease(share)));
-        frame = share < 1 ? requestAnimationFrame(move) : 0;
-      };
-      frame = requestAnimationFrame(move);
-      return undefined;
+    /** Take the size of the picture from all its boxes. @param {Box[]} boxes */
+    fit(boxes) {
+      const all = around(boxes, 2 * MARGIN);
+      origin = all;
+      picture.setAttribute("viewBox", [all.x, all.y, all.width, all.height].join(" "));
+      picture.setAttribute("width", String(all.width));
+      picture.setAttribute("height", String(all.height));
+    },
+    /** Move so that some boxes fill the frame. @param {Box[]} boxes @param {boolean} animated */
+    hold(boxes, animated) {
+      const { x, y, width, height } = around(boxes, MARGIN);
+      const scale = Math.min(frame.clientWidth / width, frame.clientHeight / height, MAX_SCALE);
+      const left = frame.clientWidth / 2 - (x + width / 2 - origin.x) * scale;
+      const top = frame.clientHeight / 2 - (y + height / 2 - origin.y) * scale;
+      const from = getComputedStyle(picture).transform;
+      animation?.cancel();
+      picture.style.transform = `translate(${left.toFixed(2)}px, ${top.toFixed(2)}px) scale(${scale.toFixed(4)})`;
+      if (!animated || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+      animation = picture.animate([{ transform: from }, { transform: picture.style.transform }], { duration: DURATION, easing: EASING });
     },
   };
 }
 
-/** The smallest view that holds all boxes, at least of a width. */
-function around(boxes, least) {
-  const left = Math.min(...boxes.map(({ x }) => x)) - MARGIN;
-  const top = Math.min(...boxes.map(({ y }) => y)) - MARGIN;
-  const right = Math.max(...boxes.map(({ x, width }) => x + width)) + MARGIN;
-  const bottom = Math.max(...boxes.map(({ y, height }) => y + height)) + MARGIN;
-  const width = Math.max(right - left, least);
-  return [left - (width - (right - left)) / 2, top, width, bottom - top];
+/** The smallest box around boxes, with a margin. @param {Box[]} boxes @param {number} margin @returns {Box} */
+function around(boxes, margin) {
+  const x = Math.min(...boxes.map((box) => box.x)) - margin;
+  const y = Math.min(...boxes.map((box) => box.y)) - margin;
+  return { x, y, width: Math.max(...boxes.map((box) => box.x + box.width)) + margin - x, height: Math.max(...boxes.map((box) => box.y + box.height)) + margin - y };
 }

@@ -4,6 +4,8 @@ import { closest, el, setChildren, svg } from "../../dom.js";
 import { camera } from "./camera.js";
 import { layOut } from "./layout.js";
 
+const SECOND_ROW = "scores"; // the block that begins the second row of the whole machine
+const ROW_GAP = 70;
 const WIDE = 560; // pixels of the picture from which a step shows the block before it too
 
 /**
@@ -11,9 +13,9 @@ const WIDE = 560; // pixels of the picture from which a step shows the block bef
  * @param {{onPoint: (names: string[] | null) => void, onChoose: (step: string) => void}} listener
  */
 export function tourCanvas({ onPoint, onChoose }) {
-  const picture = svg("svg", { class: "tour-svg", role: "img", preserveAspectRatio: "xMidYMid meet" });
+  const picture = svg("svg", { class: "tour-svg", role: "img" });
   const node = el("div", { class: "tour-canvas" }, picture);
-  const lens = camera(picture);
+  const lens = camera(node, picture);
   let blocks = new Map();
   let shot = null; // the step on screen
   let whole = false;
@@ -31,12 +33,19 @@ export function tourCanvas({ onPoint, onChoose }) {
 
   /** The boxes that the camera has to hold. */
   function framed() {
-    if (whole || !shot) return [...blocks.values()];
+    if (whole || !shot) return [...blocks.values()].map((block) => ({ ...block, x: block.x + moved(block).x, y: block.y + moved(block).y }));
     const names = node.clientWidth >= WIDE ? [...shot.near, ...shot.main] : shot.main;
     return names.map((name) => blocks.get(name)).filter(Boolean);
   }
 
-  const point = (animated) => lens.hold(framed(), { animated, width: node.clientWidth });
+  /** How far a block is moved when the whole machine is shown: the decoder stands below the encoder. */
+  function moved({ x }) {
+    const first = blocks.get(SECOND_ROW);
+    if (!whole || x < first.x) return { x: 0, y: 0 };
+    return { x: -first.x, y: ROW_GAP + Math.max(...[...blocks.values()].filter((block) => block.x < first.x).map(({ height }) => height)) };
+  }
+
+  const point = (animated) => lens.hold(framed(), animated);
   const watcher = new ResizeObserver(() => blocks.size && point(false));
   watcher.observe(node);
 
@@ -45,6 +54,7 @@ export function tourCanvas({ onPoint, onChoose }) {
     /** Draw the machine of some numbers. @param {any} numbers @param {{source: string, target: string}} languages @param {string[]} steps by name */
     draw(numbers, languages, steps) {
       blocks = new Map(layOut(numbers, languages).map((block) => [block.name, block]));
+      lens.fit([...blocks.values()]);
       setChildren(picture, ...[...blocks.values()].map((block) => drawBlock(block, (step) => steps.indexOf(step) + 1)));
     },
     /** Show a step, counted from 1. @param {{number: number, main: string[], near: string[], isRevealed: (step: number) => boolean, description: string, animated: boolean}} next */
@@ -56,6 +66,8 @@ export function tourCanvas({ onPoint, onChoose }) {
         const name = group.dataset.block;
         group.classList.toggle("dim", !whole && ![...next.main, ...next.near].includes(name));
         group.classList.toggle("main", next.main.includes(name));
+        const { x, y } = moved(blocks.get(name));
+        group.setAttribute("transform", `translate(${x} ${y})`);
       }
       for (const content of picture.querySelectorAll("[data-stage]")) {
         const stage = Number(content.dataset.stage);
@@ -72,7 +84,7 @@ export function tourCanvas({ onPoint, onChoose }) {
       const parts = name ? [...picture.querySelectorAll(`[data-parts~="${name}"]`)] : [];
       for (const own of parts) own.classList.add("lit");
       const out = follow && parts.map((own) => blocks.get(own.closest(".tour-block").dataset.block)).find((block) => !framed().includes(block));
-      if (out) lens.hold([out], { animated: true, width: node.clientWidth });
+      if (out) lens.hold([out], true);
       else if (away && shot) point(true);
       away = Boolean(out);
     },
@@ -84,10 +96,7 @@ export function tourCanvas({ onPoint, onChoose }) {
       if (shot) this.show({ ...shot, animated: true });
     },
     picture,
-    close() {
-      watcher.disconnect();
-      lens.stop();
-    },
+    close: () => watcher.disconnect(),
   };
 }
 

@@ -39,7 +39,7 @@ function unpackActivations(response) {
   return { decoder: response.decoder, bidirectional: response.bidirectional, inputFeeding: response.input_feeding, source: side(response.source), target: side(response.target),
     states: matrix(response.states), decoderStates: response.decoder_states && matrix(response.decoder_states),
     layers: response.layers.map(({ pre_norm: preNorm, ...parts }) => ({ preNorm, ...Object.fromEntries(Object.entries(parts).map(([name, packed]) => [name, matrix(packed)])) })),
-    hidden: matrix(response.hidden), vocabularySize: response.vocabulary_size, logits, logNormalizer,
+    vocabularySize: response.vocabulary_size, logits, logNormalizer,
     top: response.top_ids.map((ids, step) => ids.map((id, rank) => ({ id, text: response.top_texts[step][rank], logit: topLogits[step][rank],
       prob: Math.exp(topLogits[step][rank] - logNormalizer[step]) }))) };
 }
@@ -76,8 +76,8 @@ export async function numbersOfWord(translation, step, signal) {
     source: tokens, token: trace.target.tokens[step], previous: trace.decoder_input.tokens[step], next: trace.target.tokens[step + 1] ?? null,
     sourceWords: groups(trace.source, "word", false), targetWords: groups(trace.target, "word", false),
     embeddings: activations.source.embeddings, inputs: activations.source.inputs, scale: activations.source.scale,
-    previousEmbedding: activations.target.embeddings[step], previousInput: activations.target.inputs[step],
-    states: activations.states, hidden: activations.hidden[step],
+    previousEmbedding: activations.target.embeddings[step], 
+    states: activations.states,
     stateBefore: activations.decoderStates?.[step], stateAfter: activations.decoderStates?.[step + 1],
     top, vocabularySize: activations.vocabularySize, prob: Math.exp(activations.logits[step] - activations.logNormalizer[step]), logit: activations.logits[step],
     logNormalizer: activations.logNormalizer[step], otherProb: Math.max(0, 1 - sum(top.map(({ prob }) => prob))),

@@ -34,13 +34,16 @@ const DECODER_STEPS = { bahdanau: ["query_before", "scores", "softmax", "context
 export const stepNames = (numbers) => ["sentence", "tokens", ...(numbers.selfAttention ? ["positions", "self_attention", "states_transformer"] : ["embedding", "states"]),
   ...DECODER_STEPS[numbers.kind], "distribution", "word"];
 
+/** The title of a step. @param {string} name @param {any} numbers */
+export const titleOf = (name, numbers) => message(`tour_${textName(name, numbers)}_title`);
+
 /** A step by its name. @param {string} name @param {any} numbers
  * @returns {{name: string, title: string, main: string[], near: string[], texts: Record<string, string>, values: Value[], question: import("./questions.js").Question | null}} */
 export function stepOf(name, numbers) {
   const own = textName(name, numbers);
   const variant = variantOf(name, numbers);
   const key = (part) => `tour_${variant[part] ?? `${own}_${part}`}`;
-  return { name, title: message(`tour_${own}_title`), ...framesOf(name, numbers), texts: Object.fromEntries(["before", "question", "why", "after"].map((part) => [part, key(part)])),
+  return { name, title: titleOf(name, numbers), ...framesOf(name, numbers), texts: Object.fromEntries(["before", "question", "why", "after"].map((part) => [part, key(part)])),
     values: valuesOf(name, numbers), question: questionOf(name, numbers) };
 }
 
@@ -57,6 +60,7 @@ function variantOf(name, { kind, bidirectional, residual, next, divisor, inputFe
     query_after: inputFeeding && { after: "query_after_after_feeding" },
     residual: residual && !residual.preNorm && { why: "residual_why_post" },
     scores: kind === "transformer" && divisor === 1 && { before: "scores_plain_before" },
+    distribution: { before: `distribution_before_${kind}` },
     word: !next && { why: "word_why_end", after: "word_after_end" },
   };
   return variants[name] || {};
