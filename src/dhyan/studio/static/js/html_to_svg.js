@@ -24,6 +24,7 @@ export function htmlToSvg(root, copySvg) {
       return;
     }
     drawing.append(...boxElements(style, box));
+    if (element instanceof HTMLInputElement) drawing.append(fieldText(element, style, box));
     if (element.localName === "mfrac") drawing.append(fractionBar(element, style));
     for (const child of element.childNodes) {
       if (child.nodeType === Node.TEXT_NODE && child.textContent.trim()) drawing.append(...textElements(child, element, style));
@@ -39,14 +40,25 @@ export function htmlToSvg(root, copySvg) {
   function textElements(node, element, style) {
     const font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
     return textLines(node).map(([content, rect]) => {
-      const { x, y, height } = relative(rect);
+      const { x, y, width, height } = relative(rect);
       const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = textMetrics(content, font);
       const text = style.textOverflow === "ellipsis" && element.scrollWidth > element.clientWidth ? truncate(content, element.clientWidth, font) : content;
       const italic = element.localName === "mi" && content.length === 1 && style.fontWeight < 600; // as MathML draws it
-      return svg("text", { x: round(x), y: round(y + (height - ascent - descent) / 2 + ascent), fill: style.color, lang: element.closest("[lang]")?.lang,
+      const upwards = style.writingMode.startsWith("vertical"); // turned by half a circle, so that it reads from the bottom
+      const place = upwards ? { transform: `translate(${round(x + (width - ascent - descent) / 2 + ascent)} ${round(y + height)}) rotate(-90)` }
+        : { x: round(x), y: round(y + (height - ascent - descent) / 2 + ascent) };
+      return svg("text", { ...place, fill: style.color, lang: element.closest("[lang]")?.lang,
         "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight,
         "font-style": italic ? "italic" : style.fontStyle, "letter-spacing": style.letterSpacing, "xml:space": "preserve" }, text);
     });
+  }
+
+  /** The value of a text field, aligned as on the page. */
+  function fieldText(element, style, { x, y, width, height }) {
+    const atRight = ["right", "end"].includes(style.textAlign);
+    const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = measure(element.value, `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`);
+    return svg("text", { x: round(atRight ? x + width - parseFloat(style.paddingRight) : x + parseFloat(style.paddingLeft)), y: round(y + (height - ascent - descent) / 2 + ascent),
+      "text-anchor": atRight ? "end" : "start", fill: style.color, "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight }, element.value);
   }
 
   function fractionBar(element, style) {

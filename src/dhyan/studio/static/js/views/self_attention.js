@@ -133,7 +133,7 @@ export function open() {
     update(changed) {
       if (changed.has("toy") && state.toy !== encoded) loadToy();
     },
-    exportData: () => ({ picture: node.querySelector("svg.plot"), trace: null,
+    exportData: () => ({ picture: content, trace: null,
       table: { values: session.result.weights, rows: session.toy.words, columns: session.toy.words } }),
     close: () => stop.abort(),
   };

@@ -95,7 +95,7 @@ export function maskPanel() {
     setChildren(chooser, controls(segments(message("mask_switch"), "masked", [["1", message("mask_on")], ["0", message("mask_off")]])));
   }
 
-  const shownLayer = () => Math.min(state.layer || 1, leakResponse.weights.length);
+  const shownLayer = () => Math.min(state.layer || Infinity, leakResponse.weights.length);
   const shownHead = () => (Number(state.head) ? String(Math.min(Number(state.head), leakResponse.weights[0].shape[0])) : "1");
 
   /** Show the state in the controls. */
