@@ -36,7 +36,7 @@ SHOTS = {
     "scale": "/playground/scaling",
     "length": "/learning/length?theme=dark",
     "train": f"/learning?text={RIVER}&model=bahdanau",
-    "compare": f"/translate/compare?text={BOAT}&model={PREFIX}bahdanau&model2={PREFIX}luong",
+    "compare": f"/translate?text={BOAT}&model={PREFIX}bahdanau&model2={PREFIX}luong",
 }
 
 

@@ -9,6 +9,7 @@ import { TransformerDecoder, TransformerEncoder } from "./transformer.js";
  * @property {Vector[]} states one per token
  * @property {Vector} summary one vector for the whole
  * @property {number} lastRead the position of the token that was read last
+ * @property {number} real how many states are of tokens; the rest is padding
  * @property {Record<string, Call[]>} calls of the encoder's attentions, of every query
  * @property {Inputs} input what enters the first layer
  */
@@ -55,9 +56,9 @@ export class Model {
     this.attentions = [...this.encoder.attentions, ...this.decoder.attentions];
   }
 
-  /** @param {number[]} ids @returns {Encoded} */
-  encode(ids) {
-    return this.encoder.encode(ids);
+  /** Those from `real` on are padding. @param {number[]} ids @param {number} [real] @returns {Encoded} */
+  encode(ids, real = ids.length) {
+    return this.encoder.encode(ids, real);
   }
 
   /** The decoder's state before the first token. @param {Encoded} encoded */

@@ -6,7 +6,7 @@ import { Bridge, Recurrence, SentenceRecurrence } from "./recurrent_layers.js";
 /** @typedef {Float32Array} Vector */
 /** @typedef {import("./model.js").Encoded} Encoded */
 /** @typedef {import("./model.js").StepResult} StepResult */
-/** @typedef {{keys: Vector[], values: Vector[]}} Memory */
+/** @typedef {{keys: Vector[], values: Vector[], real: number}} Memory the keys from `real` on are padding */
 
 export class RNNEncoder {
   /** @param {import("./weights.js").Weights} weights */
@@ -17,12 +17,19 @@ export class RNNEncoder {
     this.attentions = [];
   }
 
-  /** @param {number[]} ids @returns {Encoded} */
-  encode(ids) {
-    const embeddings = ids.map((id) => embed(this.table, id));
+  /** Those from `real` on are padding, which is not read. @param {number[]} ids @param {number} [real] @returns {Encoded} */
+  encode(ids, real = ids.length) {
+    const embeddings = ids.slice(0, real).map((id) => embed(this.table, id));
     const { states, final } = this.recurrence.run(embeddings);
-    return { states, summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : ids.length - 1, calls: {},
+    const padding = ids.slice(real).map(() => new Float32Array(states[0].length));
+    return { states: [...states, ...padding], summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : real - 1, real, calls: {},
       input: { embeddings, inputs: embeddings, scale: 1 } };
+  }
+
+  /** The embeddings, and the states, which are in a space of their own. @param {number[]} ids
+   * @returns {{shared: boolean, stages: Vector[][]}} */
+  vectors(ids) {
+    return { shared: false, stages: [ids.map((id) => embed(this.table, id)), this.encode(ids).states] };
   }
 }
 
@@ -38,16 +45,16 @@ class SourceAttention {
   }
 
   /** @param {Encoded} encoded @returns {Memory} */
-  remember({ states, lastRead }) {
-    if (this.score === "bottleneck") return { keys: states.map((_, at) => Float32Array.of(at === lastRead ? 0 : -Infinity)), values: states };
-    return { keys: this.key ? linear(this.key, states) : states, values: states };
+  remember({ states, lastRead, real }) {
+    if (this.score === "bottleneck") return { keys: states.map((_, at) => Float32Array.of(at === lastRead ? 0 : -Infinity)), values: states, real };
+    return { keys: this.key ? linear(this.key, states) : states, values: states, real };
   }
 
   /** @param {Vector[]} queries @param {Memory[]} memories @returns {import("./model.js").Call[]} */
   attend(queries, memories) {
     const projected = this.query ? linear(this.query, queries) : queries;
-    return memories.map(({ keys, values }, row) => {
-      const scores = Float32Array.from(keys, (key) => this.#scoreOf(projected[row], key));
+    return memories.map(({ keys, values, real }, row) => {
+      const scores = Float32Array.from(keys, (key, column) => (column < real ? this.#scoreOf(projected[row], key) : -Infinity));
       const weights = softmax(scores);
       const output = new Float32Array(values[0].length);
       addWeighted(output, weights, values);

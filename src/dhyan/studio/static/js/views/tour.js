@@ -18,13 +18,15 @@ const MAX_ALTERNATIVES = 4;
 const answers = new Map();
 let toured = ""; // the translation of the last tour; another one begins a new tour
 
+/** @returns {View} */
 export function open() {
   const follow = el("select", { id: "tour-follow", on: { change: () => set({ target: Number(follow.value), tour_step: 1 }, { replace: true }) } });
   const whole = el("button", { type: "button", class: "tour-whole", "aria-pressed": false, on: { click: () => showWhole(whole.getAttribute("aria-pressed") !== "true") } }, message("tour_whole"));
   const tools = el("div", { class: "tour-tools", hidden: true }, el("label", { class: "field" }, el("span", {}, message("tour_follow")), follow), whole);
   const canvas = tourCanvas({ onPoint: pointed, onChoose: (name) => go(steps.indexOf(name) + 1) });
   const panel = stepPanel({ light: canvas.light, answer, skip: () => answer(-1) });
-  const [back, next] = [["back", -1], ["next", 1]].map(([name, by]) => el("button", { type: "button", class: name === "next" ? "tour-next primary" : "tour-back",
+  const directions = /** @type {[string, number][]} */ ([["back", -1], ["next", 1]]);
+  const [back, next] = directions.map(([name, by]) => el("button", { type: "button", class: name === "next" ? "tour-next primary" : "tour-back",
     on: { click: () => go(state.tour_step + by) } }, message(`tour_${name}`)));
   const dots = el("ol", { class: "tour-dots" });
   const navigation = el("nav", { class: "tour-navigation", "aria-label": message("tour_steps") }, back, dots, next);

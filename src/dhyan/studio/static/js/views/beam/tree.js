@@ -1,20 +1,21 @@
 /** Picture of a beam search: columns are steps, boxes hypotheses, and lines join them to their parents. */
 
-import { svg } from "../../dom.js";
+import { closest, svg } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
+import { fontOfSize, textWidth } from "../../text_width.js";
 import { layoutTree, linkPath, neighbour } from "../../tree_layout.js";
 import { finished, labelOf, pathTo, winnerOf } from "./explain.js";
 
 const [TOP, LEFT, MARGIN] = [26, 8, 26]; // the column titles, the left margin, and between columns
 const [TALL, SMALL, GAP] = [46, 26, 8]; // heights of kept and of dropped boxes, and the space between
 const WIDEST = 230;
-const FONT = '15px "Noto Sans Devanagari", system-ui, sans-serif';
+const FONT = fontOfSize(15);
 
 /**
  * Draw the tree; only the boxes of `shown` nodes.
- * @param {{tree: object, shown: number[], selected: number, lang: string, describe: (node: number) => string,
- *   onSelect: (node: number, focused: boolean) => void}} options
+ * @param {{tree: BeamTree, shown: number[], selected: number, lang: string, describe: (node: number) => string,
+ *   onSelect: (node: number) => void}} options
  */
 export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   const winning = new Set([0, ...pathTo(tree.nodes, winnerOf(tree))]);
@@ -80,7 +81,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   }
 
   picture.addEventListener("keydown", (event) => {
-    const node = Number(event.target.closest(".beam-node")?.dataset.node);
+    const node = Number(closest(event, ".beam-node")?.dataset.node);
     if (!["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].includes(event.key)) return;
     event.preventDefault();
     const next = moved(node, event.key);
@@ -89,7 +90,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
     onSelect(next);
   });
   picture.addEventListener("click", (event) => {
-    const group = event.target.closest(".beam-node");
+    const group = closest(event, ".beam-node");
     if (!group) return;
     mark(Number(group.dataset.node), { focus: true });
     onSelect(Number(group.dataset.node));
@@ -112,12 +113,10 @@ function sorted(nodes, shown, winning) {
 
 /** Position and width of every column, wide enough for its texts. */
 function columnsOf(nodes, tree) {
-  const context = document.createElement("canvas").getContext("2d");
-  context.font = FONT;
   const needed = [];
   for (const node of nodes) {
     const own = node.parent < 0 ? 30 : finished(node) ? 176 + 8 * (lengthPower(node.step, tree.length_penalty).length - 2)
-      : Math.max(node.fate === "dropped" ? 0 : 116, context.measureText(node.token).width + 46);
+      : Math.max(node.fate === "dropped" ? 0 : 116, textWidth(node.token, FONT) + 46);
     needed[node.step] = Math.min(Math.max(needed[node.step] ?? 0, own), WIDEST);
   }
   let x = LEFT;

@@ -1,6 +1,6 @@
 /** The canvas of the tour: the whole machine from the sentence to the word, laid out once, with a camera. */
 
-import { el, setChildren, svg } from "../../dom.js";
+import { closest, el, setChildren, svg } from "../../dom.js";
 import { camera } from "./camera.js";
 import { layOut } from "./layout.js";
 
@@ -22,12 +22,12 @@ export function tourCanvas({ onPoint, onChoose }) {
   let away = false; // the camera is at a block that a phrase is about
 
   picture.addEventListener("pointerover", (event) => {
-    const names = event.target.closest("[data-parts]")?.dataset.parts.split(" ") ?? null;
+    const names = closest(event, "[data-parts]")?.dataset.parts.split(" ") ?? null;
     onPoint(names);
   });
   picture.addEventListener("pointerleave", () => onPoint(null));
   picture.addEventListener("click", (event) => {
-    const block = whole && blocks.get(event.target.closest(".tour-block")?.dataset.block);
+    const block = whole && blocks.get(closest(event, ".tour-block")?.dataset.block);
     if (block) onChoose(block.step);
   });
 

@@ -18,7 +18,7 @@ const MAX_TEXT = 260;
 /**
  * Vectors below each other, each with a symbol and a text; a line before a result. The colours of `summed` vectors have one limit.
  * @param {{name: string, title: string, step: string, x: number, y: number, least: number, count: number, tall?: number, summed?: boolean,
- *   lines: {symbol: string, text: string, lang?: string, values: ArrayLike<number>, names: string[], result?: boolean}[]}} stack
+ *   lines: {symbol: string, text: string, lang?: string, values: number[], names: string[], result?: boolean}[]}} stack
  */
 export function stackBlock({ name, title, step, lines, x, y, least, count, tall = 0, summed = false }) {
   const width = Math.max(EDGE + 40 + stripWidth(count) + EDGE, ...lines.map(({ text }) => EDGE + 44 + Math.min(labelWidth(text), MAX_TEXT) + EDGE), least);

@@ -2,8 +2,9 @@
 
 import { signedColor, weightColor } from "../../colors.js";
 import { svg } from "../../dom.js";
-import { labelWidth } from "../../heatmap_layout.js";
+import { LABEL_FONT, labelWidth } from "../../heatmap_layout.js";
 import { formatNumber } from "../../numbers.js";
+import { truncate } from "../../text_width.js";
 
 export const CELL = 13; // width of a number in a strip
 export const STRIP = 20; // height of a strip
@@ -23,14 +24,9 @@ export function part(names, { x, y, width, height }, ...children) {
 export const label = (x, y, content, { kind = "label", ...attributes } = {}) => svg("text", { x, y, class: `tour-${kind}`, ...attributes }, content);
 
 /** A text cut to a width. @param {string} content @param {number} width */
-export function fit(content, width) {
-  if (labelWidth(content) <= width) return content;
-  const graphemes = [...new Intl.Segmenter("hi").segment(content)].map((own) => own.segment);
-  while (graphemes.length > 1 && labelWidth(`${graphemes.join("")}…`) > width) graphemes.pop();
-  return `${graphemes.join("")}…`;
-}
+export const fit = (content, width) => truncate(content, width, LABEL_FONT);
 
-/** The first numbers of a vector as colours. @param {number} x @param {number} y @param {ArrayLike<number>} values @param {{count: number, limit: number}} options */
+/** The first numbers of a vector as colours. @param {number} x @param {number} y @param {ArrayLike<number>} values @param {{count: number, limit: number, cell?: number}} options */
 export function strip(x, y, values, { count, limit, cell = CELL }) {
   const drawn = Math.min(count, values.length);
   return svg("g", { class: "tour-strip" },
