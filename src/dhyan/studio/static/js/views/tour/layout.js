@@ -276,7 +276,7 @@ function outputBlock(layout, x) {
       { symbol: "=", text: message("tour_residual_output"), values: residual.output, names: ["residual-output"], result: true }],
   }[kind]();
   const stepName = { bahdanau: "decoder_state", luong: "attentional", transformer: "residual" }[kind];
-  return { ...stackBlock({ name: "state", title: message(`tour_block_${stepName}`), step: stepName, lines, x, y: 0, least: 0, count: LONG, tall: height }) };
+  return { ...stackBlock({ name: "state", title: message(`tour_block_${stepName}`), step: stepName, lines, x, y: 0, least: 0, count: LONG, tall: height, summed: kind === "transformer" }) };
 }
 
 const distribution = ({ numbers, languages, height }, x) => distributionBlock(numbers, languages.target, x, height);

@@ -1,6 +1,7 @@
 /** Blocks of the tour that show a few vectors below each other, and the distribution over the vocabulary. */
 
 import { message } from "../../messages.js";
+import { labelWidth } from "../../heatmap_layout.js";
 import { formatNumber } from "../../numbers.js";
 import { maxAbs } from "../../vector_strips.js";
 import { fit, label, part, shareBar, strip, STRIP, stripWidth } from "./shapes.js";
@@ -12,23 +13,25 @@ const LINE = 50; // height of a vector with its text
 const TOP = 44;
 const BAR = 110;
 const TOKEN = 100;
+const MAX_TEXT = 260;
 
 /**
- * Vectors below each other, each with a symbol and a text; a line before a result.
- * @param {{name: string, title: string, step: string, x: number, y: number, least: number, count: number, tall?: number,
+ * Vectors below each other, each with a symbol and a text; a line before a result. The colours of `summed` vectors have one limit.
+ * @param {{name: string, title: string, step: string, x: number, y: number, least: number, count: number, tall?: number, summed?: boolean,
  *   lines: {symbol: string, text: string, lang?: string, values: number[], names: string[], result?: boolean}[]}} stack
  */
-export function stackBlock({ name, title, step, lines, x, y, least, count, tall = 0 }) {
-  const width = Math.max(EDGE + 40 + stripWidth(count) + EDGE, least, 250);
+export function stackBlock({ name, title, step, lines, x, y, least, count, tall = 0, summed = false }) {
+  const width = Math.max(EDGE + 40 + stripWidth(count) + EDGE, ...lines.map(({ text }) => EDGE + 44 + Math.min(labelWidth(text), MAX_TEXT) + EDGE), least);
   const used = TOP + lines.length * LINE + 14;
   const height = Math.max(used, tall);
   const top = y + TOP + (height - used) / 3;
-  const limit = maxAbs(...lines.map(({ values }) => values.slice(0, count)));
+  const drawn = lines.map(({ values }) => values.slice(0, count));
+  const limits = drawn.map((values) => maxAbs(...(summed ? drawn : [values])));
   const nodes = lines.flatMap(({ symbol, text, lang, values, names, result }, index) => {
     const at = top + index * LINE + (result ? 8 : 0);
     return [...(result ? [svg("line", { class: "tour-rule", x1: x + EDGE, x2: x + width - EDGE, y1: at - 3, y2: at - 3 })] : []),
       part(names, { x: x + EDGE, y: at + 2, width: width - 2 * EDGE, height: 40 }, label(x + EDGE + 40, at + 14, fit(text, width - 2 * EDGE - 44), { kind: "note", lang }),
-        label(x + EDGE, at + 35, symbol, { kind: "symbol" }), strip(x + EDGE + 40, at + 19, values, { count, limit }))];
+        label(x + EDGE, at + 35, symbol, { kind: "symbol" }), strip(x + EDGE + 40, at + 19, values, { count, limit: limits[index] }))];
   });
   return { name, title, step, x, y, width, height, contents: [{ step, nodes }] };
 }
