@@ -56,7 +56,7 @@ export function htmlToSvg(root, copySvg) {
   /** The value of a text field, aligned as on the page. */
   function fieldText(element, style, { x, y, width, height }) {
     const atRight = ["right", "end"].includes(style.textAlign);
-    const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = measure(element.value, `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`);
+    const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = textMetrics(element.value, `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`);
     return svg("text", { x: round(atRight ? x + width - parseFloat(style.paddingRight) : x + parseFloat(style.paddingLeft)), y: round(y + (height - ascent - descent) / 2 + ascent),
       "text-anchor": atRight ? "end" : "start", fill: style.color, "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight }, element.value);
   }
