@@ -38,6 +38,15 @@ def decoding(page):
     return page
 
 
+def paused(studio, query=""):
+    """Translate at the beginning of its animation; only `page.clock.run_for` lets it go on."""
+    page = studio.open(f"/playground{query}", **MOVING)
+    page.clock.install(time=0)
+    page.clock.pause_at(3_600_000)
+    page.get_by_role("link", name="Translate", exact=True).click()
+    return decoding(page)
+
+
 def finished(page):
     page.wait_for_selector(".translate:not(.loading):not([data-decoding]) .pair-target button")
     assert page.locator(".pending").count() == 0
@@ -72,43 +81,38 @@ def test_with_reduced_motion_the_finished_picture_comes_at_once(real):
 
 
 def test_words_appear_one_after_the_other_with_ribbons_and_runners_up(real):
-    page = real.open("/", wait=False, **MOVING)
-    decoding(page)
-    page.wait_for_selector(".pair-target .pair-word.arriving")
-    states = page.evaluate(
-        """() => new Promise((resolve) => {
-          const states = [];
-          const look = () => {
-            const view = document.querySelector(".translate");
-            const shown = view.querySelectorAll(".pair-target .pair-word:not(.pending)").length;
-            const rows = view.querySelectorAll(".cell:not(.pending)[data-column='0']").length;
-            states.push([shown, rows, view.querySelectorAll(".pair-lines path").length,
-              view.querySelectorAll(".pair-runners .number").length]);
-            if (view.dataset.decoding === undefined) resolve(states);
-            else setTimeout(look, 50);
-          };
-          look();
-        })"""
-    )
-    shown = [words for words, *_ in states]
-    assert shown == sorted(shown)
-    assert len(set(shown)) >= 3
-    assert all(rows == words for words, rows, *_ in states)
-    assert all(lines >= 1 and runners == 3 for _, _, lines, runners in states)
+    page = paused(real)
+    words = page.locator(".pair-target .pair-word").count()
+    assert words >= 7
+    for shown in range(words):
+        assert page.locator(".pair-target .pair-word:not(.pending)").count() == shown
+        assert page.locator(".cell:not(.pending)[data-column='0']").count() == shown
+        page.clock.run_for(250 if shown == 0 else 650)
+        assert page.locator(".pair-lines path").count() >= 1
+        assert page.locator(".pair-runners .number").count() == 3
+        expect(page.locator(".pair-target .arriving")).to_have_attribute("data-index", str(shown))
+    page.clock.run_for(650)
     finished(page)
 
 
 def test_ribbons_are_decoded_too_and_a_new_width_does_not_end_it(real):
-    page = real.open("/?display=ribbons", wait=False, **MOVING)
-    page.wait_for_selector(".ribbon-word[data-side=row][data-index='1'].arriving")
+    page = paused(real, "?display=ribbons")
+    page.clock.run_for(250 + 650)
+    page.evaluate("window.old = document.querySelector('.ribbons')")
     page.set_viewport_size({"width": 900, "height": 900})
-    page.wait_for_selector(".ribbon-word[data-side=row][data-index='4'].arriving")
-    finished(page)
+    page.wait_for_function("!window.old.isConnected")  # drawn again
+    targets = page.locator(".ribbon-word[data-side=row]:not(.pending)")
+    assert targets.count() == 2
+    assert {"0", "1"} >= set(
+        page.locator(".ribbon:not(.pending)").evaluate_all("all => all.map(one => one.dataset.row)")
+    )
+    page.clock.run_for(650)
+    assert targets.count() == 3
 
 
 @pytest.mark.parametrize("act", ["key", "click", "hover"])
 def test_any_key_click_or_hover_ends_the_animation_and_play_repeats_it(real, act):
-    page = decoding(real.open("/", wait=False, **MOVING))
+    page = paused(real)
     if act == "key":
         page.keyboard.press("Shift")
     elif act == "click":
@@ -132,8 +136,7 @@ def test_any_key_click_or_hover_ends_the_animation_and_play_repeats_it(real, act
 
 
 def test_an_own_sentence_is_decoded_and_a_link_to_a_word_is_not(real):
-    page = real.open("/", wait=False, **MOVING)
-    decoding(page)
+    page = paused(real)
     page.locator("#sentence").fill("We live near the river.")
     page.locator("#sentence").press("Enter")
     decoding(page)

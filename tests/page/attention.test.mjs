@@ -16,6 +16,7 @@ test("a trace tells how the sentence is read, whatever the model is called", () 
   assert.equal(sourceReading(trace(block("cross", [[0, 0, 1], [0, 0, 1]]))), "one_vector");
   assert.equal(sourceReading(trace(block("cross", [[1, 0], [1, 0]]))), "one_vector"); // a sentence read from its end
   assert.equal(sourceReading(trace(block("cross", [[0, 1], [1, 0]]))), "weights");
+  assert.equal(sourceReading(trace(block("cross", [[1], [1]]))), "weights"); // of a sentence of one token
   assert.equal(sourceReading(trace(block("cross", [[0.25, 0.75], [0.5, 0.5]]))), "weights");
   assert.ok(hasSelfAttention(trace(block("cross", [[1]]), block("decoder_self", [[1]]))));
   assert.ok(!hasSelfAttention(trace(block("cross", [[1]]))));

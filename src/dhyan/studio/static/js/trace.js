@@ -34,12 +34,12 @@ export function sourceReading(trace) {
   return blocks.every(readsOnePosition) ? "one_vector" : "weights";
 }
 
-/** Whether every row of a block has all its weight on one and the same position. @param {Packed} block */
+/** Whether every row of a block has all its weight on one and the same of several positions. @param {Packed} block */
 function readsOnePosition(block) {
   const { shape, data } = unpack(block);
   const width = shape.at(-1);
   const position = data.subarray(0, width).indexOf(1);
-  return position >= 0 && data.every((weight, index) => weight === (index % width === position ? 1 : 0));
+  return width > 1 && position >= 0 && data.every((weight, index) => weight === (index % width === position ? 1 : 0));
 }
 
 /** Whether the decoder attends to its own output: its context is a sum of values, not of encoder states. @param {Trace} trace */
