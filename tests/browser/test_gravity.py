@@ -41,9 +41,13 @@ def test_points_move_by_keyboard_or_pointer_and_the_url_keeps_them(studio):
 
 
 def test_many_layers_collapse_the_points(studio):
-    page = studio.open("/playground/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8")
+    page = studio.open(
+        "/playground/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=8"
+    )
     assert "nearly the same point" in page.locator(".gravity-summary .live").inner_text()
-    page = studio.open("/playground/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1")
+    page = studio.open(
+        "/playground/gravity?gravity_sentence=both&gravity_temperature=100&gravity_layers=1"
+    )
     assert "nearly the same point" not in page.locator(".gravity-summary .live").inner_text()
 
 

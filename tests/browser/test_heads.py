@@ -1,8 +1,10 @@
 """Heads view: thumbnails, one enlarged head, and its ablation."""
 
+import math
 import re
 from urllib.parse import quote
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.conftest import current_url
@@ -33,14 +35,14 @@ def test_arrows_and_enter_enlarge_a_head_and_the_url_keeps_it(studio):
     page.locator(f"{TILES}[tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    assert page.locator(".heads-title").text_content() == "layer 1 · head 2"
+    assert page.locator(".heads-title").text_content() == "cross-attention · layer 1 · head 2"
     assert "layer=1&head=2" in current_url(page)
     trace = page.request.post(f"{studio.address}/api/translate", data=QUESTION).json()
     rows, columns = (len(trace[side]["words"]) for side in ("target", "source"))
     assert page.locator(".heads-enlarged [role=gridcell]").count() == rows * columns
     page.reload()
     page.wait_for_selector(f"{TILES}[aria-pressed=true]")
-    assert page.locator(".heads-title").text_content() == "layer 1 · head 2"
+    assert page.locator(".heads-title").text_content() == "cross-attention · layer 1 · head 2"
 
 
 def test_heads_are_sorted_by_importance(studio):
@@ -75,3 +77,40 @@ def test_recurrent_model_has_one_tile_and_a_link(studio):
     page.get_by_text("Use transformer").click()
     page.wait_for_selector(f"{TILES}.summary")
     assert "model=transformer" in current_url(page)
+
+
+def test_all_layers_and_heads_of_all_roles_are_in_one_grid(studio):
+    page = studio.open(f"/heads?{QUERY}", viewport={"width": 390, "height": 800})
+    page.wait_for_selector(".head-cell[aria-label*=importance] >> nth=11")
+    trace = page.request.post(f"{studio.address}/api/translate", data=QUESTION).json()
+    cells = page.locator(".head-cell")
+    assert cells.count() == sum(block["shape"][0] for block in trace["attention"])
+    assert page.locator(".head-role").count() == 3
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert min(box["width"] for box in (cell.bounding_box() for cell in cells.all())) >= 30
+    page.locator("[data-cell='decoder_self-2-1']").click()
+    assert "role=decoder_self&layer=2" in current_url(page)
+    assert "decoder self-attention · layer 2" in page.locator(".heads-title").text_content().lower()
+    assert page.locator(".head-cell[aria-pressed=true]").get_attribute("data-cell") == (
+        "decoder_self-2-1"
+    )
+
+
+def test_ablation_says_in_words_whether_anything_changed(studio):
+    page = studio.open(f"/heads?{QUERY}&role=encoder_self&layer=1&head=1&ablated=1")
+    verdict = page.locator(".heads-verdict")
+    verdict.wait_for()
+    answer = page.request.post(
+        f"{studio.address}/api/heads/ablation",
+        data={**QUESTION, "role": "encoder_self", "layer": 1, "head": 1},
+    ).json()
+    pairs = zip(answer["logprobs"], answer["ablated_logprobs"], strict=True)
+    largest = max(abs(math.exp(after) - math.exp(before)) for before, after in pairs)
+    if any(kind != "same" for _, kind in answer["words"]):
+        assert "removed" in verdict.inner_text()
+    elif largest < 0.01:
+        assert verdict.inner_text().startswith("Nothing changed")
+    else:
+        assert f"{largest:.3f}" in verdict.inner_text()
+    cells = page.locator(".heads-table tbody tr").last.locator("td").all_inner_texts()
+    assert float(cells[0]) == pytest.approx(math.exp(sum(answer["logprobs"])), abs=6e-4)

@@ -1,5 +1,6 @@
 """What the page says about itself: notices of doubt, corrections, limits, and other models."""
 
+import json
 import threading
 import time
 from urllib.parse import quote
@@ -35,7 +36,40 @@ def test_words_that_training_never_had_are_unknown_to_a_model_of_subwords(browse
         expect(page.locator(".quality-notice")).to_have_count(0)
         page.locator("#sentence").fill("Udifos ojataqoz olexa esibow.")
         page.keyboard.press("Enter")
-        expect(page.locator(".quality-notice")).to_contain_text("4 of 4 words unknown: expect nonsense")
+        expect(page.locator(".quality-notice")).to_contain_text(
+            "4 of 4 words unknown: expect nonsense"
+        )
+        opened.close()
+    assert not opened.wrong
+
+
+def test_a_translation_much_shorter_than_its_sentence_is_said_to_miss_parts(browser):
+    sentence = (
+        "The old man and his younger sister went to the market in the morning and bought rice, "
+    )
+    sentence += (
+        "fish and flowers for their mother, and then they came home by train because it rained."
+    )
+    with serving(ModelRegistry([model_folder("en-hi-transformer")])) as address:
+        opened = Studio(browser, address)
+        page = opened.open("/", wait=False)
+        page.wait_for_selector(".translate:not(.loading) [role=gridcell]")
+        trace = page.request.post(f"{address}/api/translate", data={"text": sentence}).json()
+        trace["target"]["words"] = trace["target"]["words"][:5]
+        for token in trace["target"]["tokens"]:
+            token["word"] = min(token["word"], 4)
+        for step in trace["steps"]:
+            step["logprob"] = -0.1
+        body = f"event: done\ndata: {json.dumps(trace)}\n\n"
+        page.route(
+            "**/api/translate/stream",
+            lambda route: route.fulfill(body=body, content_type="text/event-stream"),
+        )
+        page.locator("#sentence").fill(sentence)
+        page.locator("#sentence").press("Enter")
+        notice = page.locator(".quality-notice")
+        expect(notice).to_contain_text("Parts of the sentence are missing")
+        expect(notice).to_contain_text("has 33 words, its translation 5")
         opened.close()
     assert not opened.wrong
 
@@ -57,7 +91,7 @@ def test_too_long_a_sentence_is_kept_and_its_length_said(studio):
     page.locator("#sentence").fill("a" * 523)
     expect(page.locator("#sentence-length")).to_contain_text("523 characters; at most 500")
     page.keyboard.press("Enter")
-    assert "text=" not in page.evaluate("location.search")
+    assert "text=a" not in page.evaluate("location.search")
     page.locator("#sentence").fill("We are friends.")
     expect(page.locator("#sentence-length")).to_be_empty()
 

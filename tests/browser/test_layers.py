@@ -1,4 +1,4 @@
-"""Layers view: the prediction after every layer of a Transformer decoder."""
+"""The last stage of Inside: the prediction after every layer of a Transformer decoder."""
 
 from urllib.parse import quote
 
@@ -35,14 +35,14 @@ def test_arrow_keys_move_in_the_grid(studio):
     expect(selected).to_be_focused()
     expect(selected).to_have_attribute("data-position", "1")
     expect(selected).to_have_attribute("data-layer", "1")
-    expect(page.locator(".layers-details h2")).to_contain_text("Position 2")
+    expect(page.locator(".layers-details h3")).to_contain_text("Position 2")
     assert "target=2" in current_url(page)
     page.keyboard.press("Home")
     expect(selected).to_have_attribute("data-layer", "0")
 
 
-def test_a_recurrent_model_says_that_it_does_not_apply(studio):
+def test_the_stage_is_missing_where_the_trace_has_no_decoder_self_attention(studio):
     page = studio.open(f"/inside/layers?text={quote(TEXT)}&model=luong")
-    expect(page.locator(".layers-note")).to_contain_text("no Transformer decoder")
-    page.get_by_role("button", name="Use transformer").click()
-    expect(page.locator(CELLS).first).to_be_visible()
+    page.wait_for_selector(".flow")
+    assert page.locator(CELLS).count() == 0
+    assert "/inside?" in current_url(page)

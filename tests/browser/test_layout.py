@@ -35,7 +35,7 @@ def wide(width):
 
 @pytest.mark.parametrize("width", [1024, 1440])
 def test_compared_maps_stay_inside_their_cards(real, width):
-    page = real.open(f"/translate/compare?text={quote(LONG)}", **wide(width))
+    page = real.open(f"/translate?text={quote(LONG)}&model2={NAMES[1]}", **wide(width))
     page.wait_for_selector(".compare:not(.loading) [role=gridcell]")
     overhang = page.locator(".compare-side").evaluate_all(
         "cards => cards.map(card => card.querySelector('.heatmap').getBoundingClientRect().right"

@@ -1,5 +1,6 @@
-"""Mask view: masked cells are hatched, and the leak test."""
+"""The mask in Inside: masked cells are hatched, and the leak test."""
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.browser.conftest import current_url
@@ -49,9 +50,22 @@ def test_unknown_word_gets_suggestions(studio):
 
 
 def test_recurrent_decoder_has_no_mask_and_no_leak(studio):
-    page = studio.open(f"/inside/mask?{QUERY.replace('transformer', 'luong')}&masked=0&position=3")
+    page = studio.open(f"/inside?{QUERY.replace('transformer', 'luong')}&masked=0&position=3")
+    page.locator(".step details.stage-panel > summary").click()
     page.wait_for_selector(PAST)
     assert values(page) == [0.0, 0.0, 0.0]
     assert page.locator(".mask [role=radio], .mask-map [role=grid]").count() == 0
     page.locator(".mask-toy a").click()
     expect(page.locator("[data-toy=how]")).to_have_attribute("aria-pressed", "true")
+
+
+def test_the_tests_stand_beside_the_stage_of_the_mask(studio):
+    page = studio.open(f"/inside/head?{QUERY}&role=decoder_self")
+    panel = page.locator("#panel-mask")
+    panel.locator("> summary").click()
+    page.wait_for_selector(PAST)
+    assert "stage=mask" in current_url(page)
+    assert page.locator("[data-stage='6']").bounding_box()["y"] < panel.bounding_box()["y"]
+    assert panel.bounding_box()["y"] < page.locator("[data-stage='7']").bounding_box()["y"]
+    report = Axe().run(page, context="#view")
+    assert report.violations_count == 0, report.generate_report()

@@ -103,14 +103,42 @@ def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
     [
         (
             "en-hi-bahdanau",
-            [("/api/translate", {}), ("/api/step", {}), ("/api/leak", {"position": 2})],
+            [
+                ("/api/translate", {}),
+                ("/api/step", {}),
+                ("/api/activations", {}),
+                ("/api/leak", {"position": 2}),
+                ("/api/beam", {"beam": 4}),
+                ("/api/layers", {}),
+                ("/api/padding", {}),
+                ("/api/gravity", {}),
+            ],
         ),
-        ("en-hi-luong", [("/api/translate", {"prefix": "क्या"}), ("/api/step", {"beam": 3})]),
-        ("en-hi-no-attention", [("/api/translate", {"beam": 3})]),
+        (
+            "en-hi-luong",
+            [
+                ("/api/translate", {"prefix": "क्या"}),
+                ("/api/step", {"beam": 3}),
+                ("/api/activations", {"beam": 3}),
+                ("/api/beam", {"beam": 8}),
+                ("/api/padding", {}),
+            ],
+        ),
+        (
+            "en-hi-no-attention",
+            [
+                ("/api/translate", {"beam": 3}),
+                ("/api/activations", {}),
+                ("/api/beam", {"beam": 3}),
+                ("/api/padding", {}),
+                ("/api/gravity", {}),
+            ],
+        ),
         (
             "en-hi-transformer",
             [
                 ("/api/translate", {"beam": 3}),
+                ("/api/activations", {}),
                 ("/api/head", {"role": "encoder_self", "layer": 2, "head": 3}),
                 ("/api/head", {"role": "decoder_self", "layer": 1, "head": 1}),
                 ("/api/head", {"role": "cross", "layer": 2, "head": 4}),
@@ -118,6 +146,11 @@ def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
                 ("/api/leak", {"position": 2, "word": "घर", "masked": False}),
                 ("/api/heads/importance", {"role": "cross"}),
                 ("/api/heads/ablation", {"role": "encoder_self", "layer": 3, "head": 1}),
+                ("/api/beam", {"beam": 1}),
+                ("/api/beam", {"beam": 5, "prefix": "क्या"}),
+                ("/api/layers", {"beam": 2}),
+                ("/api/padding", {}),
+                ("/api/gravity", {}),
             ],
         ),
     ],
@@ -127,7 +160,8 @@ def test_a_page_answers_as_the_server_does(open_page, name, requests):
     app = make_app(ModelRegistry([find_pretrained(name)]))
     client = TestClient(app, base_url="http://127.0.0.1")
     for path, more in requests:
-        body = {"text": SENTENCE, "model": name, "beam": 1, "prefix": "", **more}
+        decoding = {} if path == "/api/gravity" else {"beam": 1, "prefix": ""}
+        body = {"text": SENTENCE, "model": name, **decoding, **more}
         response = client.post(path, json=body)
         assert response.status_code == 200, response.text
         assert_alike(page.evaluate(ASK, [path, body]), response.json(), path)
@@ -180,7 +214,7 @@ def test_a_view_that_needs_the_server_says_so(open_page):
     page.keyboard.press("l")
     expect(page.locator("#status")).to_contain_text("dhyan studio")
     assert "Length" not in page.locator("#navigation").inner_text()
-    page.click("#navigation a:has-text('One step')")
+    page.click("#navigation a:has-text('Inside')")
     expect(page.locator("#status")).to_contain_text("agrees with the model")
 
 

@@ -24,6 +24,7 @@ SHOTS = {
     "translate": f"/translate?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
     "ribbons": f"/translate?text={APPLE}&model={PREFIX}transformer&display=ribbons&target=6&theme=dark",
     "hindi": f"/translate?text={COOK}&model={PREFIX}luong&language=hi&target=6&source=4",
+    "tour": f"/tour?text={SISTER}&model={PREFIX}bahdanau&target=4&tour_step=8",
     "beam": f"/beam?text={SISTER}&model={PREFIX}no-attention",
     "layers": f"/inside/layers?text={SISTER}&model={PREFIX}transformer&target=7",
     "step": f"/inside?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
@@ -35,7 +36,7 @@ SHOTS = {
     "scale": "/playground/scaling",
     "length": "/learning/length?theme=dark",
     "train": f"/learning?text={RIVER}&model=bahdanau",
-    "compare": f"/translate/compare?text={BOAT}&model={PREFIX}bahdanau&model2={PREFIX}luong",
+    "compare": f"/translate?text={BOAT}&model={PREFIX}bahdanau&model2={PREFIX}luong",
 }
 
 

@@ -45,10 +45,11 @@ def loaded(page):
 
 def test_map_shows_the_weights_of_the_model(studio):
     page = studio.open("/translate?model=bahdanau&specials=1")
-    expect(page.locator(".start-examples button")).to_have_count(5)
+    loaded(page)
     page.keyboard.press("/")
     page.keyboard.type(SENTENCE)
     page.keyboard.press("Enter")
+    expect(page.locator(".pair-source .pair-text").first).to_have_text(SENTENCE.split()[0])
     cells = loaded(page).locator("[role=gridcell]")
     expected = weights(trace(page, prefix=""))
     assert cells.count() == sum(map(len, expected))
@@ -67,14 +68,12 @@ def test_map_shows_the_weights_of_the_model(studio):
 )
 def test_sentences_are_marked_as_new_or_seen_in_training(studio, language, new, seen):
     page = studio.open(f"/translate?model=bahdanau&language={language}")
-    for row in (".start-examples", ".examples"):
-        expect(page.locator(f"{row} li", has_text="My sister works").locator(".mark")).to_have_text(
-            new
-        )
-        lights = page.locator(f"{row} li", has_text="Turn off the lights")
-        expect(lights.locator(".mark")).to_have_text(seen)
+    example = page.locator("#examples .example-groups > .examples li", has_text="My sister works")
+    expect(example.locator(".mark")).to_have_text(new)
+    lights = page.locator("#examples .examples-seen li", has_text="Turn off the lights")
+    expect(lights.locator(".mark")).to_have_text(seen)
     mark = page.locator("#sentence-mark .mark")
-    expect(mark).to_be_hidden()
+    expect(mark).to_have_text(new)
     for text, expected in (("how are you", seen), ("How is the weather there?", new)):
         page.locator("#sentence").fill(text)
         page.locator("#sentence").press("Enter")
@@ -160,6 +159,29 @@ def test_ribbon_widths_are_weights_and_ribbons_have_keyboard_navigation(studio):
     )
     assert set(strong) == {"1"}
     assert not Axe().run(page, context="main").response["violations"]
+
+
+@pytest.mark.parametrize(
+    ("display", "focused", "words"),
+    [
+        ("map", ".cell[data-row='1'][data-column='2']", ".cell"),
+        ("map", ".pair-source .pair-word[data-index='2']", ".pair-word"),
+        ("ribbons", ".ribbon-word[data-side=row][data-index='1']", ".ribbon-word"),
+        ("ribbons", ".ribbon-word[data-side=column][data-index='3']", ".ribbon-word"),
+        ("table", ".weights", ".weights"),
+    ],
+)
+def test_a_new_width_and_a_setting_keep_the_focus(studio, display, focused, words):
+    page = loaded(studio.open(f"{PATH}&display={display}"))
+    for change in (
+        lambda: page.set_viewport_size({"width": 375, "height": 800}),
+        lambda: page.evaluate("document.querySelector('[data-key=numbers]').click()"),
+    ):
+        page.locator(focused).focus()
+        page.evaluate("words => { window.old = document.querySelector(words); }", words)
+        change()
+        page.wait_for_function("!window.old.isConnected")  # drawn again
+        expect(page.locator(f"{focused}:focus")).to_have_count(1)
 
 
 def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):

@@ -31,7 +31,14 @@ from tests.tiny_models import environment
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.glob("*/*.md") if path.parent.name != "understand")
 LONG = ("compare",)  # it trains a dozen models
-TABLES = ("reliability", "commands", "python", "index", "real-ladder", "visual-tools")  # no commands to run here
+TABLES = (
+    "reliability",
+    "commands",
+    "python",
+    "index",
+    "real-ladder",
+    "visual-tools",
+)  # no commands to run here
 SMALL = {
     "training.steps": 60, "training.validate_every": 30,
     "training.save_every": 30,

@@ -1,10 +1,8 @@
 import "./browser_stub.mjs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
-
-const JS = "../../src/dhyan/studio/static/js";
-const { isUpright, measure } = await import(`${JS}/heatmap_layout.js`);
-const { address, colorScaleOf, readAddress, state, MAX_TEXT } = await import(`${JS}/state.js`);
+import { isUpright, measure } from "../../src/dhyan/studio/static/js/heatmap_layout.js";
+import { address, colorScaleOf, readAddress, state, MAX_TEXT } from "../../src/dhyan/studio/static/js/state.js";
 
 const heat = (lengths, maxWidth) => ({ maxWidth, minCellWidth: 18, values: lengths.map(() => lengths.map(() => 0)),
   rows: lengths.map(() => ({ text: "row" })), columns: lengths.map((length) => ({ text: "x".repeat(length) })) });
@@ -25,16 +23,23 @@ test("one letter stands upright, whatever its script and its signs", () => {
   for (const text of ["in", "एक", "</s>"]) assert.ok(!isUpright({ text }), text);
 });
 
-const url = (query) => ({ pathname: "/translate/compare", search: query });
+const url = (query, pathname = "/inside/head") => ({ pathname, search: query });
 
 test("an address is read as it was written", () => {
   readAddress(url("?text=How+are+you%3F&beam=4&head=avg&scale=sqrt&specials=1"));
   const written = address();
   const before = { ...state };
   const [path, query] = written.split("?");
-  assert.equal(path, "/translate/compare");
+  assert.equal(path, "/inside/head");
   assert.deepEqual(readAddress(url(`?${query}`)), []);
   assert.deepEqual(state, before);
+});
+
+test("a link to the earlier view of two models is one to Translate with a second model", () => {
+  readAddress(url("?text=Hello.&model=a", "/translate/compare"));
+  assert.equal(address(), "/translate?text=Hello.&model=a&model2=other");
+  readAddress(url("?text=Hello.&text2=Bye.", "/translate/compare"));
+  assert.equal(address(), "/translate?text=Hello.&text2=Bye.");
 });
 
 test("values that do not fit are corrected and named", () => {

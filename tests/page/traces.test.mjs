@@ -1,11 +1,9 @@
 import "./browser_stub.mjs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
-
-const JS = "../../src/dhyan/studio/static/js";
-const { groups, mergeUnits, selectHead } = await import(`${JS}/trace.js`);
-const { alignTokens, matchTokens } = await import(`${JS}/views/compare/match_tokens.js`);
-const { assess } = await import(`${JS}/views/translate/quality.js`);
+import { groups, mergeUnits, selectHead } from "../../src/dhyan/studio/static/js/trace.js";
+import { alignTokens, matchTokens } from "../../src/dhyan/studio/static/js/views/translate/match_tokens.js";
+import { assess } from "../../src/dhyan/studio/static/js/views/translate/quality.js";
 
 const token = (text, word, id = 9) => ({ text, word, id, special: id < 4 });
 const side = (words, tokens) => ({ words, tokens: tokens.map((entry) => token(...entry)) });
@@ -14,7 +12,7 @@ const TARGET = side(["बूढ़े", "आदमी"], [["बूढ़े", 0]
 const TABLE = [[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4], [0.3, 0.3, 0.3, 0.1]];
 
 test("a word's weight is the sum over its source tokens and the mean over its target tokens", () => {
-  const { values } = mergeUnits({ source: SOURCE, target: TARGET }, "cross", TABLE, { unit: "word", specials: true });
+  const { values } = mergeUnits({ source: SOURCE, target: TARGET, decoder_input: TARGET }, "cross", TABLE, { unit: "word", specials: true });
   const expected = [[0.4, 0.5, 0.1], [0.2, 0.55, 0.25]];
   values.flat().forEach((value, index) => assert.ok(Math.abs(value - expected.flat()[index]) < 1e-12));
   for (const row of values) assert.ok(Math.abs(row.reduce((a, b) => a + b) - 1) < 1e-12);

@@ -60,7 +60,7 @@ def test_every_imported_module_is_embedded(page):
         assert all(name in modules or "${" in name for name in names)
         assert "import.meta" not in text
     assert not re.search(r'(?:href|src)="/', page)
-    assert "/font/deva.ttf" not in page
+    assert "/font/noto-sans-devanagari.ttf" not in page
 
 
 def test_only_the_embedded_scripts_may_run(page):

@@ -71,6 +71,7 @@ REQUESTS = {
     "/api/translate/stream": {"text": "one"},
     "/api/step": {"text": "one"},
     "/api/head": {"text": "one"},
+    "/api/activations": {"text": "one"},
     "/api/beam": {"text": "one"},
     "/api/layers": {"text": "one"},
     "/api/leak": {"text": "one"},

@@ -43,12 +43,21 @@ def test_loopback_names_are_answered(client, host):
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/font/deva.ttf", "/livez", "/api/openapi.json"])
+@pytest.mark.parametrize(
+    "path", [*PATHS, "/font/noto-sans-devanagari.ttf", "/livez", "/api/openapi.json"]
+)
 def test_every_response_has_the_security_headers(client, path):
     for response in (client.get(path), client.post(path), client.get(path, headers={"host": "x"})):
         assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
         assert response.headers["x-content-type-options"] == "nosniff"
         assert "set-cookie" not in response.headers
+
+
+def test_a_browser_asks_whether_a_module_changed(client):
+    first = client.get("/static/js/main.js")
+    assert first.headers["cache-control"] == "no-cache"
+    again = client.get("/static/js/main.js", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
 
 
 def test_a_declared_large_body_is_refused(client):

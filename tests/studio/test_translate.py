@@ -11,12 +11,11 @@ from fastapi.testclient import TestClient
 from dhyan.checkpoint import find_checkpoint
 from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
-from dhyan.studio.examples import EVERYDAY
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import Job, JobCancelledError, current_job
 from dhyan.studio.routes import translate
 from dhyan.studio.schemas import TranslateRequest
-from dhyan.studio.server import STATIC, make_app
+from dhyan.studio.server import make_app
 from dhyan.studio.traces import trace_json
 from tests.model_check.valid_model import rewrite_manifest
 
@@ -150,19 +149,6 @@ def test_models_are_listed_without_loading_them(client):
     }
     assert {card["target_language"] for card in cards} == {"hi"}
     assert {str(card["test_scores"]) for card in cards} == {"{}"}
-
-
-def test_examples_are_everyday_sentences_and_those_of_the_notes(client):
-    listed = client.get("/api/examples").json()
-    texts = [example["text"] for example in listed]
-    assert len(set(texts)) == len(texts)
-    assert set(texts) & set(EVERYDAY_SENTENCES) == set(texts[:EVERYDAY])
-    assert [example["start"] for example in listed[:4]] == [True] * 3 + [False]
-    messages = (STATIC / "js" / "example_sentences.js").read_text()
-    captions = (STATIC / "js" / "views" / "translate" / "messages.js").read_text()
-    for example in listed[EVERYDAY:]:
-        assert f"example_{example['phenomenon']}: [" in messages
-        assert not example["start"] or f"translate_try_{example['phenomenon']}: [" in captions
 
 
 def test_sentences_are_seen_or_new(client):

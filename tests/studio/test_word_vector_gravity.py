@@ -1,8 +1,10 @@
 """Word vectors in a plane: those of every kind of model, and the toy of the notes."""
 
 import json
+import re
 import shutil
 import subprocess
+from math import dist
 
 import pytest
 import torch
@@ -13,6 +15,16 @@ from dhyan.studio.routes.word_vector_gravity import project_words
 from dhyan.studio.server import STATIC
 
 TEXT = "Anil sends the money to Ravi."
+BANKS = {  # the sentences that the lesson of the view speaks of, and the word beside bank
+    "The bank of the river is far.": "river",
+    "He put his money in the bank.": "money",
+    "We sat on the bank of the river.": "river",
+    "The bank gave me a loan.": "loan",
+    "I took the money from the bank.": "money",
+    "The boat is near the bank.": "boat",
+    "The river has a green bank.": "river",
+    "My bank is near the station.": "station",
+}
 
 
 def post(client, model, text=TEXT):
@@ -96,3 +108,25 @@ def test_the_toy_has_the_numbers_of_the_lesson(tmp_path):
     two = torch.tensor([[0.2, 0.7], [0.9, 0.3]], dtype=torch.float64)
     assert weights == pytest.approx((two @ two.T / 0.37).softmax(1)[1].tolist())
     assert [round(weight, 1) for weight in weights] == [0.2, 0.8]
+
+
+def test_the_lessons_count_of_banks_is_measured():
+    turned, apart, nearest = 0, 0, 0
+    for name in ("en-hi-transformer", "en-fr-transformer"):
+        translator = load(name)
+        for text, cue in BANKS.items():
+            projection = project_words(translator, text)
+            bank, other = projection.words.index("bank"), projection.words.index(cue)
+            first, *_, last = projection.similarities
+            turned += last[bank][other] > first[bank][other] + 0.2
+            distances = [
+                dist(stage.positions[bank], stage.positions[other]) for stage in projection.stages
+            ]
+            apart += distances[-1] > distances[0]
+            rest = [value for word, value in enumerate(last[bank]) if word != bank]
+            nearest += last[bank][other] == max(rest)
+    assert (turned, apart, nearest) == (16, 15, 11)
+    for language in ("en", "hi"):
+        catalogue = json.loads((STATIC / "text" / f"{language}.json").read_text("utf-8"))
+        lesson = catalogue["lesson_panel"]["lesson_gravity_text"]
+        assert {"16", "15", "11"} <= set(re.findall(r"\d+", lesson))

@@ -1,42 +1,109 @@
-"""Example sentences of the studio: everyday ones unseen in training, and those of lecture notes.
+"""Example sentences of the studio: everyday ones, hard ones, and those of toy tasks.
 
-The sentences of the lecture notes and those like them show a phenomenon each; the page marks those
-that a model was trained on. The ones to begin with are new to the English–Hindi models.
+The default sentences are in no training text of the pretrained models, and each of these models
+translates every one of them sensibly by greedy search; `tests/studio/test_examples.py` checks both.
+The hard ones show a phenomenon each; some models get them wrong.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
-from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
+from dhyan.checkpoint import find_checkpoint
+from dhyan.config import load_recipe
+from dhyan.studio.schemas import MAX_CHARACTERS
 
-EVERYDAY = 12  # of the everyday sentences
-START_EVERYDAY = 3  # of them, to begin with
+ENGLISH = "en"
+OWN = 3  # sentences of a model's own validation text
+MAX_OWN_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence, the phenomenon it shows, and whether it is offered to begin with."""
+    """A sentence of a language or a toy task, and the phenomenon that a hard one shows.
+
+    `model` names the only model that a sentence of its own validation text is for.
+    """
 
     text: str
+    language: str = ENGLISH
+    task: str = ""
     phenomenon: str = ""
-    start: bool = False
+    hard: bool = False
+    model: str = ""
 
 
-NOTES = (
-    Example("Turn off the lights.", "order", start=True),
-    Example("The bank of the river is far.", "river"),
-    Example("Sita went to the bank and then took a loan.", "money"),
-    Example("Amit came to the bank and rowed the boat.", "river"),
-    Example("Apple launched a new phone while I was eating an orange.", "meaning"),
-    Example("The teacher saw the thief with a telescope.", "readings", start=True),
-    Example("The man saw the astronomer with a telescope.", "readings"),
-    Example("The chicken is ready to eat.", "readings"),
+DEFAULT = tuple(
+    map(
+        Example,
+        (
+            "My sister works in a hospital.",
+            "The children are playing in the garden.",
+            "My mother is cooking rice in the kitchen.",
+            "He wants to become a pilot.",
+            "I have been living here for ten years.",
+            "Do you want some water?",
+            "What is your sister's name?",
+            "I don't know where my keys are.",
+            "This book is very interesting.",
+            "We live near the river.",
+        ),
+    )
+) + (
+    Example("The teacher called the doctor.", phenomenon="order"),
+    Example("The doctor called the teacher.", phenomenon="order"),
+)
+
+HARD = tuple(
+    Example(text, phenomenon=phenomenon, hard=True)
+    for text, phenomenon in (
+        ("The bank of the river is far.", "river"),
+        ("Sita went to the bank and then took a loan.", "money"),
+        ("Amit came to the bank and rowed the boat.", "river"),
+        ("Apple launched a new phone while I was eating an orange.", "meaning"),
+        ("The teacher saw the thief with a telescope.", "readings"),
+        ("The man saw the astronomer with a telescope.", "readings"),
+        ("The chicken is ready to eat.", "readings"),
+        ("Turn off the lights.", "order"),
+    )
+)
+
+TOYS = tuple(
+    Example(text, task=task)
+    for task, texts in {
+        "copy": ("n a m a s t e", "d h y a n", "s t u d i o"),
+        "reverse": ("n a m a s t e", "d h y a n", "s t u d i o"),
+        "dates": ("25 march 1998", "1 january 2031", "30 november 1875"),
+        "numbers": ("three hundred forty two", "seven thousand eleven", "ninety nine"),
+        "counting": ("red blue pink 5 to 9", "white red golden 20 to 22"),
+        "perspectives": (
+            "engineer: The case burns every hand. Four thousand turns face only forty. "
+            "It is painted green. It works as softly as a cat.",
+        ),
+        "primer": ("Anil sends the money to Ravi.", "The girl sees the river."),
+    }.items()
+    for text in texts
 )
 
 
-def examples() -> list[Example]:
-    """The everyday sentences, then those of the notes."""
-    everyday = map(Example, EVERYDAY_SENTENCES[:EVERYDAY])
-    return [
-        *(replace(own, start=rank < START_EVERYDAY) for rank, own in enumerate(everyday)),
-        *NOTES,
-    ]
+def examples() -> tuple[Example, ...]:
+    """The default sentences, the hard ones, and those of the toy tasks."""
+    return DEFAULT + HARD + TOYS
+
+
+def own_examples(name: str, folder: Path) -> list[Example]:
+    """The first sentences of a model's validation text, if none of the others fits its language."""
+    data = load_recipe(str(find_checkpoint(folder) / "recipe.toml")).data
+    if data.task or data.source_language == ENGLISH or not data.valid_source:
+        return []
+    try:
+        with open(data.valid_source, encoding="utf-8") as file:
+            return [Example(text, model=name) for text in islice(_short(file), OWN)]
+    except (OSError, UnicodeDecodeError):  # the text of a training need not be there any more
+        return []
+
+
+def _short(lines: Iterable[str]) -> Iterable[str]:
+    limit = min(MAX_OWN_CHARACTERS, MAX_CHARACTERS)
+    return (text for line in lines if 0 < len(text := line.strip()) <= limit)

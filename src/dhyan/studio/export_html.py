@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 STATIC = files("dhyan.studio") / "static"
 ENTRY_MODULE = "main.js"
-FONT = 'url("/font/deva.ttf") format("truetype")'
+FONT = 'url("/font/noto-sans-devanagari.ttf") format("truetype")'
 
 FontFormat = Literal["ttf", "woff"]
 
 # `from "./x.js"`, `import "./x.js"` and `import("./x.js")`; of the last also `views/${name}.js`.
 _IMPORT = re.compile(r"""(\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.{1,2}/[^"'`]+)\2""")
-_STATEMENT = re.compile(r"""^(import\b[^;"]*)"(\./[^"]+)";""", re.M)  # not in a comment
+_STATEMENT = re.compile(r"""^import (\{[^}]*\}) from "(\./[^"]+)";""", re.M)  # not in a comment
+_EXPORT = re.compile(r"^export (?=async |class |const |function )", re.M)
+_EXPORTED = re.compile(
+    r"^export (?:async )?(?:class|const|function)\*? (?:\[([^\]]*)\]|(\w+))", re.M
+)
 _STYLE = re.compile(r'<link rel="stylesheet" href="/static/([^"]+)">\n?')
 _VIEW = re.compile(r"css/views/(\w+)\.css")
 
@@ -162,13 +166,39 @@ def _module_url(name: str) -> str:
 
 @lru_cache
 def worker_url(name: str) -> str:
-    """A module as a `data:` URL with all that it imports inside it: a worker has no import map."""
+    """A module and all that it imports in one `data:` URL: a worker has no import map.
 
-    def nested(match: re.Match[str]) -> str:
-        return f'{match[1]}"{worker_url(_resolve(name, match[2]))}";'
+    Every module becomes a function that returns its exports, after those that it imports.
+    """
+    order: dict[str, str] = {}
 
-    source = _STATEMENT.sub(nested, _module(name))
+    def add(module: str) -> None:
+        if module in order:
+            return
+        source, imports = _module(module), []
+        for names, path in _STATEMENT.findall(source):
+            imported = _resolve(module, path)
+            add(imported)
+            imports.append(f"const {names} = {_variable(imported)};")
+        exports = ", ".join(_exported(source))
+        body = _EXPORT.sub("", _STATEMENT.sub("", source))
+        lines = [f"const {_variable(module)} = (() => {{", *imports, body]
+        order[module] = "\n".join([*lines, f"return {{ {exports} }};", "})();"])
+
+    add(name)
+    exports = ", ".join(_exported(_module(name)))
+    source = "\n".join([*order.values(), f"export const {{ {exports} }} = {_variable(name)};"])
     return _data_url(source.encode(), "text/javascript;charset=utf-8")
+
+
+def _variable(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _exported(source: str) -> list[str]:
+    """The names that a module exports."""
+    names = [name or several for several, name in _EXPORTED.findall(source)]
+    return [name.strip() for group in names for name in group.split(",")]
 
 
 def _styles(views: Iterable[str]) -> str:

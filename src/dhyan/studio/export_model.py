@@ -34,7 +34,7 @@ HEAD_SCORES = ("dot", "scaled_dot")
 POSITIONS = ("sinusoidal", "learned", "none")
 ACTIVATIONS = ("relu", "swiglu")
 PLAIN_SEARCH = ("coverage_penalty", "min_length", "no_repeat_ngram", "sample")
-NEED_SERVER = ("beam", "layers", "training", "length")
+NEED_SERVER = ("training", "length")  # a run on the disk, and test sets
 DEVANAGARI = "".join(map(chr, range(0x900, 0x980)))
 
 
@@ -160,8 +160,13 @@ def int8_weights(checked: CheckedModel) -> bytes:
 
 
 def _examples(card: ModelCard) -> list[dict[str, Any]]:
-    """The English examples, if the model translates from English."""
-    return list(map(asdict, examples())) if card.source_language == "en" else []
+    """The examples of the model's task or language."""
+    fitting = (
+        example
+        for example in examples()
+        if (example.task == card.task if card.task else example.language == card.source_language)
+    )
+    return list(map(asdict, fitting))
 
 
 def _details(checked: CheckedModel) -> dict[str, Any] | None:

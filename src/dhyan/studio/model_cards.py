@@ -20,13 +20,15 @@ from dhyan.pretrained.card import CARD, read_card
 from dhyan.text.languages import UNDETERMINED
 
 ROOMS = {  # of the page, with the views of each; the first has the path of its room
-    "translate": ("translate", "compare"),
-    "inside": ("step", "head", "mask", "layers"),
+    "translate": ("translate",),
+    "tour": ("tour",),
+    "inside": ("step", "head"),
     "heads": ("heads",),
     "beam": ("beam",),
     "learning": ("training", "length"),
     "playground": ("self_attention", "gravity", "scaling"),
 }
+STAGES = ("inside/mask", "inside/layers")  # paths of parts of a view
 OF_EVERY_MODEL = tuple(view for room, views in ROOMS.items() if room != "inside" for view in views)
 
 
@@ -97,14 +99,12 @@ def trace_card(name: str, trace: Mapping[str, Any]) -> ModelCard:
 
 
 def views_of_recipe(recipe: Recipe) -> tuple[str, ...]:
-    """The views that a model can fill: a decoder step, or heads, mask and layers."""
+    """The views that a model can fill: a decoder step, or the heads of a Transformer."""
     inside: tuple[str, ...] = ()
     if not isinstance(recipe.decoder, TransformerDecoder):
         inside += ("step",)
     if isinstance(recipe.encoder, TransformerEncoder) or not inside:
         inside += ("head",)
-    if isinstance(recipe.decoder, TransformerDecoder):
-        inside += ("mask", "layers")
     return (*inside, *OF_EVERY_MODEL)
 
 

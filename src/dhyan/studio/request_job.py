@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import Request
 from fastapi.responses import Response
 from starlette.types import Message, Receive
@@ -19,6 +20,7 @@ from dhyan.web.body_format import Handler, StrictRoute, client_disconnected
 
 POLL_SECONDS = 0.1  # between two looks at a cancellation while a lock is waited for
 PATIENCE_SECONDS = 0.3  # after which a wait is reported
+MAX_THREADS = 400  # of endpoints: those that wait for a busy model must leave some to the others
 
 
 class JobCancelledError(Exception):
@@ -83,6 +85,7 @@ class CancellableRoute(StrictRoute):
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
+            current_default_thread_limiter().total_tokens = MAX_THREADS
             body_read = asyncio.Event()
             receive = request.receive
             job = Job()

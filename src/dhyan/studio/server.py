@@ -17,7 +17,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
-from dhyan.studio.model_cards import ROOMS
+from dhyan.studio.model_cards import ROOMS, STAGES
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import CancellableRoute
 from dhyan.studio.routes import (
@@ -44,6 +44,7 @@ ROUTES = (
 )  # fmt: skip
 STATIC = files("dhyan.studio") / "static"
 IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
+OLD_PATHS = {"translate/compare"}  # of links to an earlier page, which reads them
 MAX_BODY_BYTES = 64 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 CONTENT_SECURITY_POLICY = (
@@ -73,13 +74,24 @@ def make_app(registry: ModelRegistry) -> ASGIApp:
     return RequestGuard(app, policy)
 
 
+class PageFiles(StaticFiles):
+    """Modules and styles, which a browser asks for again: two versions of dhyan never mix."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        """The file, or that it did not change (ETag)."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "no-cache"
+        return response
+
+
 def _add_page(app: FastAPI) -> None:
     """One HTML document for every view, its modules and styles, and the Devanagari font."""
-    app.mount("/static", StaticFiles(directory=str(STATIC)), name="static")
+    app.mount("/static", PageFiles(directory=str(STATIC)), name="static")
     page = (STATIC / "index.html").read_text(encoding="utf-8")
-    paths = {"", *ROOMS, *(f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])}
+    views = (f"{room}/{view}" for room, views in ROOMS.items() for view in views[1:])
+    paths = {"", *ROOMS, *views, *STAGES, *OLD_PATHS}
 
-    @app.get("/font/deva.ttf", include_in_schema=False)
+    @app.get("/font/noto-sans-devanagari.ttf", include_in_schema=False)
     def font() -> Response:
         from dhyan.insight.fonts import devanagari_file
 

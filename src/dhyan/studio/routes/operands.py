@@ -1,6 +1,6 @@
-"""HTTP routes that return every tensor of one decoder step, or of one attention head.
+"""HTTP routes that return every tensor of one decoder step, of one attention head, and around them.
 
-A third route computes attention over the matrices of a request, to check the page's arithmetic.
+Another route computes attention over the matrices of a request, to check the page's arithmetic.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -79,6 +79,21 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
                 "contexts": to_json([operands.context for operands in all_heads]),
                 "output_weights": to_json([operands.output_weight for operands in all_heads]),
                 "bias": to_json(bias),
+            }
+
+    @app.post("/api/activations")
+    def activations(request: TranslateRequest) -> dict[str, Any]:
+        """The activations of all steps, and the texts of the most probable tokens."""
+        from dhyan.insight.activations import activations
+
+        with registry.get(request.model).translator() as translator:
+            translation = translate(translator, request)
+            result = activations(translator, request.text, translation)
+            top_ids = result.top_ids.tolist()
+            return {
+                **to_json(result),
+                "top_ids": top_ids,
+                "top_texts": [translator.target.pieces(ids) for ids in top_ids],
             }
 
     @app.post("/api/attend")

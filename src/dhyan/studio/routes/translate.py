@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.responses import Response, StreamingResponse
 
 from dhyan.errors import UserError
-from dhyan.studio.examples import examples
+from dhyan.studio.examples import examples, own_examples
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import Job, JobCancelledError, check, current_job
 from dhyan.studio.schemas import LoadRequest, SeenRequest, TranslateRequest
@@ -32,7 +32,14 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
     @app.get("/api/examples")
     def example_sentences() -> list[dict[str, Any]]:
-        return list(map(asdict, examples()))
+        """Those of the package, then those of models that none of them fits."""
+        own = [
+            example
+            for model in registry.models.values()
+            if not model.saved
+            for example in own_examples(model.name, model.path)
+        ]
+        return list(map(asdict, [*examples(), *own]))
 
     @app.post("/api/seen")
     def seen(request: SeenRequest) -> list[bool] | None:

@@ -36,7 +36,7 @@ export async function stream(path, body, onEvent, signal) {
   for (;;) {
     const { value, done } = await reader.read().catch((error) => {
       if (error.name === "AbortError") throw error;
-      return { done: true };
+      return { done: true, value: "" };
     });
     if (done) break;
     buffer += value;

@@ -10,6 +10,7 @@
 
 import { el, svg, setChildren } from "./dom.js";
 import { formatNumber, sum, formatTiny } from "./numbers.js";
+import { linearScale } from "./scales.js";
 import { message } from "./messages.js";
 import { strip, maxAbs } from "./vector_strips.js";
 import { signedColor, textColor } from "./colors.js";
@@ -135,8 +136,8 @@ function runningTotal(current) {
   if (steps.length < 4) return null;
   const [low, high] = [Math.min(...steps), Math.max(...steps)];
   const [width, height, edge] = [640, 72, 6];
-  const x = (index) => edge + (index / (steps.length - 1)) * (width - 2 * edge);
-  const y = (value) => height - edge - ((value - low) / (high - low || 1)) * (height - 2 * edge);
+  const { at: x } = linearScale([0, steps.length - 1], [edge, width - edge]);
+  const { at: y } = linearScale([low, high], [height - edge, edge]);
   return svg("svg", { class: "sum-chart", viewBox: `0 0 ${width} ${height}`, role: "img",
     "aria-label": message("sum_chart") },
   svg("line", { class: "sum-zero", x1: x(0), x2: x(steps.length - 1), y1: y(0), y2: y(0) }),

@@ -3,7 +3,7 @@
  *
  *   const figure = chart({
  *     label: "Loss", summary: "The loss falls from 5.1 to 2.3.",
- *     x: { title: "step", scale: "log" },           // see Axis in ticks.js: "linear", "log", "names"
+ *     x: { title: "step", scale: "log" },           // see Axis in scales.js: "linear", "log", "names"
  *     y: { title: "loss", from: 0 },
  *     series: [{ name: "bahdanau", points: [{ x: 1, y: 5.1, low: 5.0, high: 5.2 }, …] }],
  *   });
@@ -17,12 +17,12 @@
  */
 
 import { el, svg, setChildren } from "./dom.js";
+import { tickFormat } from "./axes.js";
 import { drawChart, focusRing, isNavigable } from "./chart_marks.js";
 import { message } from "./messages.js";
-import { tickFormat } from "./ticks.js";
 
 /**
- * @typedef {{x: number, y: number, low?: number, high?: number}} Point a y that is not finite is a gap
+ * @typedef {{x: number, y: number, low?: number, high?: number, part?: any}} Point a y that is not finite is a gap; `part` is the caller's
  *
  * @typedef {object} Series
  * @property {string} name
@@ -36,8 +36,8 @@ import { tickFormat } from "./ticks.js";
  * @typedef {object} Chart
  * @property {string} label accessible name
  * @property {string} [summary] description in one sentence
- * @property {import("./ticks.js").Axis} x
- * @property {import("./ticks.js").Axis} y
+ * @property {import("./scales.js").Axis} x
+ * @property {import("./scales.js").Axis} y
  * @property {Series[]} series
  * @property {number} [height] in pixels, default 320
  * @property {number} [left] margin left of the axis, to align two charts
@@ -122,13 +122,13 @@ export function chart(initial) {
     }
   }).observe(box);
   render();
-  const update = (patch) => {
+  const update = (/** @type {Partial<Chart>} */ patch) => {
     spec = { ...spec, ...patch };
     figure.setAttribute("aria-label", spec.label);
     render();
   };
-  Object.defineProperty(figure, "picture", { get: () => plot.node });
-  return Object.assign(figure, { update });
+  const methods = { update, get picture() { return plot.node; } };
+  return /** @type {HTMLElement & typeof methods} */ (Object.defineProperties(figure, Object.getOwnPropertyDescriptors(methods)));
 }
 
 /** Default description of a point. */

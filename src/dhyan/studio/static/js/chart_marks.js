@@ -1,10 +1,11 @@
-/** SVG of a chart: grid, lines, bands, bars and names; `chart.js` adds the interaction. */
+/** SVG of a chart: lines, bands, bars and names; `chart.js` adds the interaction. */
 
+import { axesGrid, ROW, tickFormat } from "./axes.js";
 import { svg } from "./dom.js";
-import { axisScale, tickFormat, textWidth } from "./ticks.js";
+import { axisScale } from "./scales.js";
+import { textWidth } from "./text_width.js";
 
 const DASHES = ["", "8 4", "2 4", "10 4 2 4", "5 3", "14 4", "2 2", "6 2 2 2"];
-const ROW = 20; // line height of labels in pixels
 const MAX_DOTS = 40;
 
 const colorIndexOf = (spec, seriesIndex) => ((spec.series[seriesIndex].colorIndex ?? seriesIndex + 1) - 1) % DASHES.length + 1;
@@ -26,7 +27,7 @@ export function drawChart(spec, width) {
   const below = height - ROW - (spec.x.title ? ROW : 4) - 6;
   const y = axisScale(spec.y, spec.series.some((series) => series.kind === "bars") ? [0, ...ys] : ys, [below, above], 38);
   const left = spec.left ?? Math.max(...y.ticks.map((tick) => textWidth(tickFormat(spec.y)(tick))), 16) + 14;
-  const right = width - (spec.right ?? (ends ? Math.max(...names.map(textWidth)) + 42 : 20));
+  const right = width - (spec.right ?? (ends ? Math.max(...names.map((name) => textWidth(name))) + 42 : 20));
   const x = axisScale(spec.x, points.map((point) => point.x), [left, right], 64);
   const frame = { spec, x, y, left, right, above, below, height, width };
   const shapes = spec.series.map((_, index) => shape(frame, index));
@@ -39,30 +40,10 @@ export function drawChart(spec, width) {
 }
 
 function grid({ spec, x, y, left, right, above, below }) {
-  const every = tickInterval(x.ticks.map((tick) => [x.at(tick), textWidth(tickFormat(spec.x)(tick)) + 8]));
-  const columns = x.ticks.map((tick, index) => [
-    !x.band && svg("line", { x1: x.at(tick), x2: x.at(tick), y1: above, y2: below, class: "chart-grid" }),
-    index % every === 0 && svg("text", { x: x.at(tick), y: below + ROW - 3, "text-anchor": "middle",
-      class: "chart-tick" },
-      tickFormat(spec.x)(tick))]);
-  const rows = y.ticks.map((tick) => [
-    svg("line", { x1: left, x2: right, y1: y.at(tick), y2: y.at(tick), class: "chart-grid" }),
-    svg("text", { x: left - 8, y: y.at(tick) + 4, "text-anchor": "end", class: "chart-tick" },
-      tickFormat(spec.y)(tick))]);
-  return svg("g", {}, ...[...columns, ...rows].flat(),
-    svg("line", { x1: left, x2: right, y1: below, y2: below, class: "chart-axis" }),
+  return svg("g", {}, axesGrid({ x: { scale: x, format: tickFormat(spec.x) }, y: { scale: y, format: tickFormat(spec.y) } }, { left, right, above, below }),
+    svg("line", { x1: left, x2: right, y1: below, y2: below, class: "axis-line" }),
     svg("text", { x: 2, y: 14, class: "chart-title" }, spec.y.title),
-    svg("text", { x: (left + right) / 2, y: below + 2 * ROW, "text-anchor": "middle",
-      class: "chart-title" }, spec.x.title));
-}
-
-/** The smallest interval at which labels, each a [centre, width], do not overlap. */
-function tickInterval(labels) {
-  const fits = (every) => labels.every(([middle, width], index) => index % every || index < every
-    || middle - width / 2 >= labels[index - every][0] + labels[index - every][1] / 2);
-  let every = 1;
-  while (every < labels.length && !fits(every)) every++;
-  return every;
+    svg("text", { x: (left + right) / 2, y: below + 2 * ROW, "text-anchor": "middle", class: "chart-title" }, spec.x.title));
 }
 
 function selectedBand({ spec, x, above, below }) {
@@ -78,7 +59,7 @@ function markers({ spec, x, left, right, above, below }) {
     const leftwards = position + textWidth(text) + 8 > right && position - textWidth(text) - 8 > left;
     return svg("g", {}, svg("line", { x1: position, x2: position, y1: above, y2: below, class: "chart-mark" }),
       svg("text", { x: position + (leftwards ? -6 : 6), y: below - 10, "text-anchor": leftwards ? "end" : "start",
-        class: "chart-tick chart-mark-label" }, text));
+        class: "axis-tick chart-mark-label" }, text));
   }));
 }
 

@@ -5,7 +5,7 @@ import { state, set } from "./state.js";
 
 /**
  * Segmented control: radio buttons side by side.
- * @param {string} label @param {string} key of the state @param {[string, string][]} options
+ * @param {string} label @param {string} key of the state @param {string[][]} options [value, label] of each
  */
 export function segments(label, key, options) {
   const buttons = options.map(([value, label]) => el("button", { type: "button", role: "radio",
@@ -35,7 +35,7 @@ export function segments(label, key, options) {
   return Object.assign(node, { sync: () => show(String(state[key])) });
 }
 
-/** Drop-down list. @param {string} label @param {string} key @param {[string, string][]} options */
+/** Drop-down list. @param {string} label @param {string} key @param {string[][]} options [value, label] of each */
 export function list(label, key, options, { replace = true } = {}) {
   const select = el("select", { "data-key": key, on: { change: (event) => {
     const value = event.target.value;
@@ -46,7 +46,8 @@ export function list(label, key, options, { replace = true } = {}) {
   return Object.assign(node, { sync() { select.value = String(state[key]); } });
 }
 
-/** Slider. @param {string} label @param {string} key @param {{min: number, max: number, step?: number}} range */
+/** Slider. @param {string} label @param {string} key @param {{min: number, max: number, step?: number}} range
+ * @param {(value: number) => string} [format] */
 export function slider(label, key, { min, max, step = 1 }, format = String) {
   const output = el("output", { class: "number" }, format(state[key]));
   const input = el("input", { type: "range", min, max, step, "data-key": key,

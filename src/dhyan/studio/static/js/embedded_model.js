@@ -6,8 +6,9 @@ const element = document.querySelector("#model-facts");
 export const hasModel = element !== null;
 
 /** Requests that the model answers as the server would, and the name of each. */
-const OPERATIONS = { "/api/translate": "translate", "/api/translate/stream": "translate", "/api/step": "step", "/api/head": "head",
-  "/api/heads/importance": "importance", "/api/heads/ablation": "ablation", "/api/leak": "leak", "/api/seen": "seen" };
+const OPERATIONS = { "/api/translate": "translate", "/api/translate/stream": "translate", "/api/step": "step", "/api/head": "head", "/api/activations": "activations",
+  "/api/heads/importance": "importance", "/api/heads/ablation": "ablation", "/api/leak": "leak",
+  "/api/padding": "padding", "/api/layers": "layers", "/api/beam": "beam", "/api/gravity": "gravity", "/api/seen": "seen" };
 
 /** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void, onTokens: (tokens: string[]) => void}>} */
 const waiting = new Map();

@@ -1,29 +1,57 @@
-/** Example sentences, each marked as new to the model or seen in its training. */
+/** Example sentences: those that fit the model and are new to it, then hard ones and those it saw in training. */
 
-import { el } from "./dom.js";
+import { el, setChildren } from "./dom.js";
 import { message } from "./messages.js";
 import { set } from "./state.js";
-import { markElement } from "./training_marks.js";
+import { markElement, seenInTraining, showMarks } from "./training_marks.js";
 
-/** @type {{text: string, phenomenon: string, start: boolean}[]} */
+/** @typedef {{text: string, language: string, task: string, phenomenon: string, hard: boolean, model: string}} Example */
+
+/** @type {Example[]} */
 let examples = [];
+const START = 3; // sentences of the page without a sentence
 
 export function setExamples(list) {
   examples = list;
 }
 
-/** The examples to begin with. */
-export const startExamples = () => examples.filter((example) => example.start);
+/** The examples of a model's task or language. @param {object | undefined} card @returns {Example[]} */
+const fitting = (card) => (!card ? [] : examples.filter((example) => (example.model ? example.model === card.name
+  : example.task ? example.task === card.task : !examples.some(({ task }) => task && task === card.task) && example.language === card.source_language)));
+
+/** The examples of a page without a sentence. */
+export const startExamples = (card) => fitting(card).filter((example) => !example.hard).slice(0, START);
+
+/** The sentence for a model: the one that is there, or an example where there is none or it is that of another task. */
+export function sentenceFor(card, text) {
+  const own = fitting(card);
+  const isForeign = examples.some((example) => example.text === text) && !own.some((example) => example.text === text);
+  return text && !isForeign ? text : own.find((example) => !example.hard)?.text ?? text;
+}
 
 /** State change that translates an example. */
-export const choose = (text) => set({ text, target: 1, source: 1, prefix: "" });
+export const choose = (text) => set({ text, target: 1, source: 1, prefix: "", pinned: 0, text2: "" });
 
-/** The list of examples; the header fills their marks. @param {() => void} onChoose */
+/** The list of examples; `refresh` fits it to a model. @param {() => void} onChoose */
 export function exampleList(onChoose) {
-  return el("ul", { class: "examples", role: "list", "aria-label": message("examples") },
-    ...examples.map(({ text, phenomenon }) => el("li", {}, el("button", { type: "button", on: { click: () => {
-      onChoose();
-      choose(text);
-    } } },
-      phenomenon && el("span", { class: "tag" }, message(`example_${phenomenon}`)), el("span", { lang: "en" }, text), markElement(text)))));
+  const node = el("div", { class: "example-groups" });
+  const item = ({ text, phenomenon, language }) => el("li", {}, el("button", { type: "button", on: { click: () => {
+    onChoose();
+    choose(text);
+  } } },
+  phenomenon && el("span", { class: "tag" }, message(`example_${phenomenon}`)), el("span", { lang: language }, text), markElement(text)));
+  const items = (label, list) => el("ul", { class: "examples", role: "list", "aria-label": label }, ...list.map(item));
+  const closed = (name, list) => list.length > 0 && el("details", { class: `examples-${name}` },
+    el("summary", {}, message(`examples_${name}`, list.length)), items(message(`examples_${name}`, list.length), list));
+
+  async function refresh(card) {
+    const own = fitting(card);
+    const seen = own.length ? await seenInTraining(own.map((example) => example.text)) : [];
+    const unseen = own.filter((_, index) => seen[index] !== true);
+    setChildren(node, items(message("examples"), unseen.filter((example) => !example.hard)),
+      closed("hard", unseen.filter((example) => example.hard)), closed("seen", own.filter((_, index) => seen[index] === true)),
+      !own.length && el("p", { class: "muted" }, message("examples_none")));
+    showMarks(node);
+  }
+  return Object.assign(node, { refresh });
 }

@@ -11,12 +11,12 @@ import { asCsv, fileName } from "./export_csv.js";
 import { asPng, asSvg } from "./export_image.js";
 
 /**
- * @typedef {object} ExportData what a view offers for export
- * @property {SVGElement | HTMLElement | null} [picture]
- * @property {{values: number[][], rows: string[], columns: string[]} | null} [table]
- * @property {{text: string, translation: string, attention: {role: string}[]} | null} [trace]
+ * @typedef {(view: ExportData) => string | false} Reason why a format is unavailable, a message key; false if it is available
+ * @typedef {[suffix: string, label: string, make: (view: ExportData) => Promise<Blob>, unavailable?: Reason]} Format
+ * @typedef {{name: string, server?: boolean, unavailable?: Reason, formats: Format[]}} FormatGroup
  */
 
+/** @type {() => ExportData} */
 let exportSource = () => ({});
 
 /** Set the function that returns the export data of the current view. @param {() => ExportData} source */
@@ -29,7 +29,8 @@ const metadata = (view) => ({ title: `${message(`view_${state.view}`)} · ${sent
   text: view.trace?.translation ?? "", link: location.href });
 const figureFile = (suffix) => (view) => fetchFile(`/api/figure.${suffix}`, figure(view));
 
-/** Formats by group, with the reason where one is unavailable; a page without a server does not offer its formats. */
+/** Formats by group, with the reason where one is unavailable; a page without a server does not offer its formats.
+ * @type {FormatGroup[]} */
 const GROUPS = [
   { name: "export_view", unavailable: (view) => !view.picture && "export_no_picture", formats: [
     ["svg", "export_view_svg", async (view) => asSvg(view.picture, metadata(view))],
@@ -46,6 +47,7 @@ const GROUPS = [
     ["html", "export_html", () => fetchFile("/api/export.html", requestBody())]] },
 ];
 
+/** @type {Reason} */
 function noTrace(view) {
   return !view.trace && "export_no_trace";
 }
@@ -53,20 +55,20 @@ function noTrace(view) {
 /** The attention block a view shows by default; layer 0 is the last. */
 const DEFAULT_ATTENTION = {
   translate: { role: "cross", layer: 0, head: "avg" },
-  mask: { role: "decoder_self", layer: 1, head: "1" },
+  head: { role: "cross", layer: 0, head: "1" },
   heads: { role: "encoder_self", layer: 1, head: "1" },
 };
 
 /** Request body of the figure: the attention that the view shows. */
 function figure({ trace }) {
   const defaults = DEFAULT_ATTENTION[state.view] ?? DEFAULT_ATTENTION.translate;
-  const requested = (state.view === "heads" && state.role) || defaults.role;
+  const requested = (["heads", "head"].includes(state.view) && state.role) || defaults.role;
   const role = trace.attention.some((block) => block.role === requested) ? requested : "cross";
   return { ...requestBody(), role, layer: state.layer || defaults.layer, head: state.head || defaults.head,
     words: state.unit === "word" };
 }
 
-/** Closes the open menu; null when it is closed. */
+/** Closes the open menu; null when it is closed. @type {((refocus?: boolean) => void) | null} */
 let closeMenu = null;
 
 /** Open the menu below its button, or close it. */
@@ -94,19 +96,21 @@ export function openExport() {
   positionMenu(menu, button);
   menu.addEventListener("keydown", (event) => handleKey(event, menu, close));
   document.addEventListener("pointerdown", (event) => {
-    if (!menu.contains(event.target) && !button.contains(event.target)) close(false);
+    if (![menu, button].some((element) => event.composedPath().includes(element))) close(false);
   }, { signal: stop.signal });
   addEventListener("resize", () => close(false), { signal: stop.signal });
   menu.addEventListener("focusout", (event) => {
     const target = event.relatedTarget;
-    if (target && target !== button && !menu.contains(target)) close(false);
+    if (target instanceof Node && target !== button && !menu.contains(target)) close(false);
   }, { signal: stop.signal });
   closeMenu = close;
   items(menu)[0].focus();
 }
 
-const items = (menu) => [...menu.querySelectorAll("[role=menuitem]")];
+/** @param {Element} menu @returns {HTMLElement[]} */
+const items = (menu) => [...menu.querySelectorAll("[role=menuitem]")].filter((item) => item instanceof HTMLElement);
 
+/** @param {FormatGroup} group @param {ExportData} view @param {() => void} close */
 function groupElement({ name, unavailable, formats }, view, close) {
   const heading = `${name}-title`;
   const groupReason = unavailable?.(view);
@@ -151,11 +155,12 @@ function positionMenu(menu, button) {
   menu.style.maxHeight = `${Math.max(160, innerHeight - buttonBox.bottom - 14)}px`;
 }
 
-/** Arrow keys move, letters jump, Enter exports, Esc and Tab close; no key reaches the page. */
+/** Arrow keys move, letters jump, Enter exports, Esc and Tab close; no key reaches the page.
+ * @param {KeyboardEvent} event @param {Element} menu @param {(refocus?: boolean) => void} close */
 function handleKey(event, menu, close) {
   event.stopPropagation();
   const entries = items(menu);
-  const index = entries.indexOf(document.activeElement);
+  const index = entries.findIndex((entry) => entry === document.activeElement);
   const focusItem = (target) => {
     event.preventDefault();
     entries[(target + entries.length) % entries.length].focus();

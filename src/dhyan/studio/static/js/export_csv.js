@@ -2,9 +2,9 @@
 
 /**
  * CSV by RFC 4180, in UTF-8 with a byte order mark for spreadsheets. A word that a
- * spreadsheet would read as a formula (it begins with = + - @, a tab or a return) gets an
+ * spreadsheet would read as a formula (it begins with =, +, -, "@", a tab or a return) gets an
  * apostrophe in front; numbers stay numbers, masked cells are -inf.
- * @param {{values: number[][], rows: string[], columns: string[]}} table
+ * @param {NumberTable} table
  */
 export function asCsv({ values, rows, columns }) {
   const lines = [["", ...columns.map(escapeFormula)],
@@ -23,7 +23,8 @@ function formatValue(value) {
 
 /**
  * File name `alpha_bahdanau_the-bank-of_20261115.svg`: view, model, sentence, date.
- * @param {{view: string, text: string, model: string}} state @param {{text: string} | null} [trace]
+ * @param {{view: string, text: string, model: string}} state @param {{text: string} | null | undefined} trace
+ * @param {string} suffix
  */
 export function fileName(state, trace, suffix, date = new Date()) {
   const kind = state.view === "translate" ? "alpha" : state.view;

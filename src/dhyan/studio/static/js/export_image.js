@@ -19,16 +19,15 @@ const NON_INHERITED = { opacity: "1", display: "inline", "stop-color": "rgb(0, 0
 /** Attributes that are needed on the page only. */
 const PAGE_ATTRIBUTES = /^(class|tabindex|style|data-.*|aria-.*|role)$/;
 
-/**
- * Self-contained SVG. @param {SVGSVGElement | HTMLElement} picture
- * @param {{title: string, text: string, link: string}} metadata
- */
+/** @typedef {{title: string, text: string, link: string}} Metadata of an exported image */
+
+/** Self-contained SVG. @param {SVGElement | HTMLElement} picture @param {Metadata} metadata */
 export async function asSvg(picture, metadata) {
   const { markup: text } = await serialize(picture, metadata);
   return new Blob(['<?xml version="1.0" encoding="UTF-8"?>\n', text, "\n"], { type: "image/svg+xml" });
 }
 
-/** PNG at twice the size on the page. @param {SVGSVGElement} picture */
+/** PNG at twice the size on the page. @param {SVGElement | HTMLElement} picture @param {Metadata} metadata */
 export async function asPng(picture, metadata) {
   const { markup: text, width, height } = await serialize(picture, metadata);
   const scale = Math.min(PIXEL_RATIO, MAX_CANVAS_SIDE / Math.max(width, height));

@@ -1,13 +1,14 @@
 /** Page header: sentence, model, search, tools. */
 
 import { el, setChildren } from "./dom.js";
-import { state, set, subscribe, address, MAX_TEXT } from "./state.js";
+import { keepFocus } from "./focus.js";
+import { state, set, subscribe, address, isComparing, MAX_TEXT, OTHER_MODEL } from "./state.js";
 import { hasMessage, lang, message } from "./messages.js";
 import { showStatus } from "./status.js";
 import { openExport } from "./export.js";
 import { openShortcuts } from "./keyboard.js";
 import { hasModel } from "./embedded_model.js";
-import { exampleList } from "./example_sentences.js";
+import { exampleList, sentenceFor } from "./example_sentences.js";
 import { openModelCard } from "./model_card.js";
 import { addNotices } from "./notices.js";
 import { popover } from "./popover.js";
@@ -15,21 +16,24 @@ import { fillMarks, markElement } from "./training_marks.js";
 
 const description = el("p", { id: "model-description", class: "muted" }); // beside the status line
 document.querySelector("body > footer").append(description);
+/** @type {ModelCard[]} */
 let cards = [];
+let examples = null; // the list in the menu, and the model that it is for
+let listedFor = "";
 
-/** @param {{name: string, about: string}[]} models */
+/** @param {ModelCard[]} models */
 export function header(models) {
   cards = models;
   applyDefaults();
   draw();
   subscribe((changed) => {
     applyDefaults();
-    if (changed.has("language")) draw();
-    else if (["text", "model", "beam", "theme"].some((key) => changed.has(key))) syncState();
+    if (changed.has("language")) keepFocus(document.querySelector("#header"), draw);
+    else if (["text", "model", "beam", "theme", "model2", "text2", "view"].some((key) => changed.has(key))) syncState();
   });
 }
 
-/** Model card by name; by default that of the selected model. */
+/** Model card by name; by default that of the selected model. @returns {ModelCard | undefined} */
 export const card = (name = state.model) => cards.find((card) => card.name === name);
 export const models = () => cards;
 
@@ -39,14 +43,27 @@ export function updateModels(models) {
   draw();
 }
 
-/** State change that selects a model; a saved trace brings its only sentence. */
-const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).saved, beam: 1, prefix: "" } : { model });
+/** State change that selects a model; a saved trace brings its only sentence, and an example of another task gives way. */
+const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).saved, beam: 1, prefix: "" }
+  : { model, text: sentenceFor(card(model), state.text) });
+
+/** The model to compare with by default: the next of the same languages, else the next. */
+function otherModel() {
+  const index = cards.findIndex((card) => card.name === state.model);
+  const next = [...cards.slice(index + 1), ...cards.slice(0, Math.max(index, 0))];
+  const languages = (/** @type {ModelCard | undefined} */ model) => `${model?.source_language} ${model?.target_language}`;
+  return (next.find((other) => languages(other) === languages(card())) ?? next[0])?.name ?? "";
+}
 
 /** Select the first model where none is selected, and the sentence of a saved trace. */
 function applyDefaults() {
   const unknown = state.model && cards.length && !card();
   if (unknown) addNotices([message("unknown_model", state.model, cards[0].name)]);
   if ((unknown || !state.model) && cards.length) set({ model: cards[0].name }, { replace: true });
+  if (state.model2 && !card(state.model2)) {
+    if (state.model2 !== OTHER_MODEL) addNotices([message("unknown_model", state.model2, otherModel() || state.model)]);
+    set({ model2: otherModel() }, { replace: true });
+  }
   if (card()?.saved) set(modelPatch(state.model), { replace: true });
 }
 
@@ -95,7 +112,7 @@ function send() {
   if (!cards.length) showStatus(message("no_model"));
   if (words.length > MAX_TEXT) return document.querySelector("#sentence").focus(); // the box says why
   if (words === state.text) document.dispatchEvent(new CustomEvent("retranslate"));
-  else set({ text: words, target: 1, source: 1, prefix: "" });
+  else set({ text: words, target: 1, source: 1, prefix: "", pinned: 0, text2: "" });
 }
 
 function grow() {
@@ -130,12 +147,15 @@ function selectors() {
     el("select", { id, title: label, on: { change: (event) => change(event.target.value) } },
       ...options.map(([value, label]) => el("option", { value }, label))));
   const beams = [["1", message("greedy")], ...[2, 3, 4, 5, 6, 7, 8].map((k) => [String(k), message("beam", k)])];
-  const examples = !allSaved() && popover("examples", message("examples"), [exampleList(() => examples.panel.hidePopover())]);
+  examples = exampleList(() => menu.panel.hidePopover());
+  listedFor = "";
+  const menu = popover("examples", message("examples"), [examples]);
   return el("div", { class: "selectors" },
     el("div", { class: "model-choice" }, select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
-      el("span", { id: "model-scores" })),
+      el("span", { class: "model-line" }, el("span", { id: "model-scores" }), cards.length > 1 && !allSaved() && el("button", { type: "button", id: "second-model-button",
+        on: { click: () => set(isComparing() ? { model2: "", text2: "" } : { view: "translate", model2: OTHER_MODEL }) } }))),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
-    ...(examples ? [examples.button, examples.panel] : []),
+    ...(allSaved() ? [] : [menu.button, menu.panel]),
     hasModel && el("button", { type: "button", id: "model-card", on: { click: () => openModelCard(state.model) } }, message("model_card")));
 }
 
@@ -166,11 +186,17 @@ function syncState() {
   grow();
   document.querySelector("#model").value = state.model;
   document.querySelector("#beam").value = String(state.beam);
+  const second = document.querySelector("#second-model-button");
+  if (second) second.textContent = message(isComparing() ? "compare_one" : "compare_add");
   description.textContent = card()?.saved ? message("saved", state.model) : describeModel(card());
   const scores = document.querySelector("#model-scores");
   scores.textContent = scoresText(card());
   scores.title = card()?.test ? message("scores_title", card().test) : "";
   document.querySelector("#sentence-mark .mark").dataset.text = state.text;
-  fillMarks(document.querySelector("#header"));
+  fillMarks(document.querySelector("#sentence-mark"));
+  if (listedFor !== `${state.model} ${lang()}`) {
+    listedFor = `${state.model} ${lang()}`;
+    examples?.refresh(card());
+  }
   document.querySelector("#theme").setAttribute("aria-label", `${message("theme")}: ${message(state.theme)}`);
 }

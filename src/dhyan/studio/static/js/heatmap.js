@@ -3,7 +3,7 @@
  * Small maps are SVG, large ones canvas; both are one ARIA grid.
  */
 
-import { el, svg } from "./dom.js";
+import { closest, el, svg } from "./dom.js";
 import { weightColor, signedColor, textColor } from "./colors.js";
 import { formatNumber } from "./numbers.js";
 import { rowStatistics, labels, measure } from "./heatmap_layout.js";
@@ -17,6 +17,7 @@ let patternCount = 0;
 /**
  * @typedef {{text: string, lang?: string, prefix?: string, subtitle?: string, faint?: boolean, note?: string}} Label
  *   `prefix` is a faint mark, `subtitle` a second line (rows only), `faint` an unknown word, `note` a tooltip
+ * @typedef {[row: number, column: number]} Position
  * @typedef {object} Heat
  * @property {number[][]} values
  * @property {Label[]} rows queries
@@ -25,9 +26,9 @@ let patternCount = 0;
  * @property {(row: number, column: number, value: number) => string} describe description of a cell
  * @property {boolean[][]} [hidden] masked cells: hatched, −∞
  * @property {"weights" | "numbers"} [kind]
- * @property {"linear" | "sqrt"} [scale]
+ * @property {string} [scale] "linear" or "sqrt"
  * @property {number} [colorLimit] limit of the signed colour map; the largest magnitude by default
- * @property {[number, number]} [selected] the focused cell
+ * @property {number[]} [selected] row and column of the focused cell
  * @property {boolean} [numbers] numbers in the cells where they fit
  * @property {{titles: string[], rows: string[][]}} [statistics] columns at the right of every row
  * @property {number | null} [pinned] the pinned row
@@ -55,8 +56,10 @@ export function drawHeatmap(heat) {
   const scrolls = large || layout.width > (heat.maxWidth || 720) || heat.values.length > MAX_ROWS;
   const box = el("div", { class: scrolls ? "heatmap heatmap-scroll" : "heatmap", role: "group", "aria-label": heat.label,
     style: { "scroll-padding": `${layout.top}px 8px 8px ${layout.left}px` } }, grid.node);
+  /** @type {Position} */
   let focused = [clamp(heat.selected?.[0] ?? 0, heat.values.length), clamp(heat.selected?.[1] ?? 0, heat.columns.length)];
 
+  /** @param {Position} position */
   function move([row, column], { focus = true, announce = true } = {}) {
     focused = [clamp(row, heat.values.length), clamp(column, heat.columns.length)];
     grid.mark(...focused, focus);
@@ -92,12 +95,12 @@ export function drawHeatmap(heat) {
     heat.onHover?.(row, column);
   };
   box.addEventListener("pointerover", (event) => {
-    const position = cellOf(event.target);
-    if (position) hover(...position);
+    const element = closest(event, "[data-row], [data-column]");
+    if (element) hover(...cellOf(element));
   });
   box.addEventListener("pointerleave", () => hover(null, null));
   box.addEventListener("click", (event) => {
-    const label = event.target.closest(".label");
+    const label = closest(event, ".label");
     if (label && heat.onLabelClick) heat.onLabelClick(...cellOf(label));
   });
   box.addEventListener("scroll", () => labelLayer.scroll(box.scrollLeft, box.scrollTop), { passive: true });
@@ -121,15 +124,16 @@ function reveal(box, layout, [row, column]) {
   if (down !== box.scrollTop) box.scrollTop = down;
 }
 
-/** Row and column of an element; null where it has none. */
-function cellOf(target) {
-  const element = target.closest?.("[data-row], [data-column]");
-  if (!element) return null;
-  return [element.dataset.row, element.dataset.column].map((value) => (value === undefined ? null : Number(value)));
+/** Row and column of an element; null where it has none. @param {Element | null} element @returns {[number | null, number | null]} */
+function cellOf(element) {
+  const index = (value) => (value === undefined ? null : Number(value));
+  return [index(element?.dataset.row), index(element?.dataset.column)];
 }
 
-/** The cell an arrow key moves to; null for other keys. */
+/** The cell an arrow key moves to; null for other keys.
+ * @param {KeyboardEvent} event @param {Position} focused @param {Heat} heat @returns {Position | null} */
 function nextCell(event, [row, column], heat) {
+  /** @type {Position} */
   const last = [heat.values.length - 1, heat.columns.length - 1];
   const toCorner = event.ctrlKey || event.metaKey;
   switch (event.key) {
@@ -147,7 +151,7 @@ function nextCell(event, [row, column], heat) {
 
 const clamp = (value, count) => Math.min(Math.max(value, 0), count - 1);
 
-/** The colour map of this heat map. */
+/** The colour map of this heat map. @param {Heat} heat @returns {(value: number) => string} */
 function colorScale(heat) {
   if (heat.kind !== "numbers") return (value) => weightColor(value, heat.scale);
   const values = heat.values.flat().filter(Number.isFinite);
@@ -209,7 +213,7 @@ function drawSvg(heat, layout, { labelLayer, crosshair, color }) {
 
   function bindEvents(onEvent) {
     node.addEventListener("click", (event) => {
-      const cell = event.target.closest(".cell");
+      const cell = closest(event, ".cell");
       if (cell) onEvent(...cellOf(cell), event.detail > 1 ? "open" : "move");
     });
   }

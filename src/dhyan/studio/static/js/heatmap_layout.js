@@ -1,6 +1,7 @@
 /** Layout of a heat map: cells, row and column labels, row sums at the right. */
 
 import { svg } from "./dom.js";
+import { fontOfSize, textWidth, truncate } from "./text_width.js";
 
 const GAP = 8;
 const STATISTIC_WIDTH = 58;
@@ -10,7 +11,8 @@ const SLANT = Math.SQRT1_2;
 const LABEL_OFFSET = 10; // pixels from the middle of a column to the start of its slanted label, and its height
 const MIN_CELL_WIDTH = 6; // pixels of a cell
 
-/** Sizes of cells and labels. @param {import("./heatmap.js").Heat} heat */
+/** Sizes of cells and labels.
+ * @param {Pick<import("./heatmap.js").Heat, "values" | "rows" | "columns" | "statistics" | "maxWidth" | "minCellWidth">} heat */
 export function measure(heat) {
   const rowLabels = heat.rows.map((row) => Math.max(labelWidth(prefixOf(row) + row.text), 0.8 * labelWidth(row.subtitle ?? "")));
   const left = Math.ceil(Math.min(Math.max(...rowLabels, 24), MAX_ROW_LABEL)) + 20;
@@ -37,21 +39,10 @@ const prefixOf = (label) => label.prefix ?? "";
 /** Whether a column label is one letter: slanted, an "I" is taken for a "\\" and a danda for a "/". */
 export const isUpright = (label) => [...new Intl.Segmenter("hi").segment(label.text)].length === 1;
 
-let context2d = null;
-/** Width of a label in pixels. @param {string} text */
-export function labelWidth(text) {
-  context2d ??= document.createElement("canvas").getContext("2d");
-  context2d.font = "14px 'Noto Sans Devanagari', system-ui, sans-serif";
-  return context2d.measureText(text).width;
-}
+export const LABEL_FONT = fontOfSize(14);
 
-/** Truncate a label at a grapheme boundary. */
-function truncate(text, maxWidth) {
-  if (labelWidth(text) <= maxWidth) return text;
-  const graphemes = [...new Intl.Segmenter("hi").segment(text)].map((part) => part.segment);
-  while (graphemes.length && labelWidth(`${graphemes.join("")}…`) > maxWidth) graphemes.pop();
-  return `${graphemes.join("")}…`;
-}
+/** Width of a label in pixels. @param {string} text */
+export const labelWidth = (text) => textWidth(text, LABEL_FONT);
 
 /**
  * Sticky labels; `highlight(row, column)` emphasizes one row and one column label.
@@ -84,7 +75,7 @@ export function labels(heat, layout) {
     node,
     highlight(row, column) {
       for (const element of highlighted) element.classList.remove("selected");
-      highlighted = [rows[row]?.firstChild, columns[column]].filter(Boolean);
+      highlighted = [rows[row]?.firstElementChild, columns[column]].filter(Boolean);
       for (const element of highlighted) element.classList.add("selected");
       if (columns[column]) top.append(columns[column]); // above its neighbours
     },
@@ -100,7 +91,7 @@ export function labels(heat, layout) {
 function labelText(label, attributes, maxWidth, skipped) {
   const element = svg("text", { ...attributes, lang: label.lang,
     class: `label${skipped ? " skipped" : ""}${label.faint ? " faint" : ""}` },
-  label.prefix && svg("tspan", { class: "label-prefix" }, label.prefix), truncate(label.text, maxWidth));
+  label.prefix && svg("tspan", { class: "label-prefix" }, label.prefix), truncate(label.text, maxWidth, LABEL_FONT));
   if (label.note || labelWidth(label.text) > maxWidth) element.append(svg("title", {}, label.note ?? label.text));
   return element;
 }
@@ -109,11 +100,11 @@ function labelText(label, attributes, maxWidth, skipped) {
 export function rowStatistics(heat, layout) {
   if (!heat.statistics) return null;
   return svg("g", { "aria-hidden": "true" }, ...heat.statistics.rows.flatMap((line, row) => line.map((text, index) =>
-    statistic(layout, text, index, layout.top + (row + 0.5) * layout.rowHeight + 4))));
+    statistic(layout, text, index, layout.top + (row + 0.5) * layout.rowHeight + 4, row))));
 }
 
 const statisticTitles = (heat, layout) =>
   (heat.statistics?.titles ?? []).map((text, index) => statistic(layout, text, index, layout.top - 10));
 
-const statistic = (layout, text, index, y) =>
-  svg("text", { x: layout.right + (index + 1) * STATISTIC_WIDTH - 4, y, "text-anchor": "end", class: "row-statistic" }, text);
+const statistic = (layout, text, index, y, row = null) =>
+  svg("text", { "data-row": row, x: layout.right + (index + 1) * STATISTIC_WIDTH - 4, y, "text-anchor": "end", class: "row-statistic" }, text);

@@ -1,8 +1,7 @@
 /** Draws HTML as SVG for export: boxes, borders, gradients, text and MathML, where the page laid them out. */
 
 import { svg } from "./dom.js";
-
-let context2d = null;
+import { textMetrics, truncate } from "./text_width.js";
 
 /**
  * A drawing of an element. @param {HTMLElement} root
@@ -25,6 +24,7 @@ export function htmlToSvg(root, copySvg) {
       return;
     }
     drawing.append(...boxElements(style, box));
+    if (element instanceof HTMLInputElement) drawing.append(fieldText(element, style, box));
     if (element.localName === "mfrac") drawing.append(fractionBar(element, style));
     for (const child of element.childNodes) {
       if (child.nodeType === Node.TEXT_NODE && child.textContent.trim()) drawing.append(...textElements(child, element, style));
@@ -40,14 +40,25 @@ export function htmlToSvg(root, copySvg) {
   function textElements(node, element, style) {
     const font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
     return textLines(node).map(([content, rect]) => {
-      const { x, y, height } = relative(rect);
-      const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = measure(content, font);
-      const text = style.textOverflow === "ellipsis" && element.scrollWidth > element.clientWidth ? truncate(content, font, element.clientWidth) : content;
+      const { x, y, width, height } = relative(rect);
+      const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = textMetrics(content, font);
+      const text = style.textOverflow === "ellipsis" && element.scrollWidth > element.clientWidth ? truncate(content, element.clientWidth, font) : content;
       const italic = element.localName === "mi" && content.length === 1 && style.fontWeight < 600; // as MathML draws it
-      return svg("text", { x: round(x), y: round(y + (height - ascent - descent) / 2 + ascent), fill: style.color, lang: element.closest("[lang]")?.lang,
+      const upwards = style.writingMode.startsWith("vertical"); // turned by half a circle, so that it reads from the bottom
+      const place = upwards ? { transform: `translate(${round(x + (width - ascent - descent) / 2 + ascent)} ${round(y + height)}) rotate(-90)` }
+        : { x: round(x), y: round(y + (height - ascent - descent) / 2 + ascent) };
+      return svg("text", { ...place, fill: style.color, lang: element.closest("[lang]")?.lang,
         "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight,
         "font-style": italic ? "italic" : style.fontStyle, "letter-spacing": style.letterSpacing, "xml:space": "preserve" }, text);
     });
+  }
+
+  /** The value of a text field, aligned as on the page. */
+  function fieldText(element, style, { x, y, width, height }) {
+    const atRight = ["right", "end"].includes(style.textAlign);
+    const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = textMetrics(element.value, `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`);
+    return svg("text", { x: round(atRight ? x + width - parseFloat(style.paddingRight) : x + parseFloat(style.paddingLeft)), y: round(y + (height - ascent - descent) / 2 + ascent),
+      "text-anchor": atRight ? "end" : "start", fill: style.color, "font-family": style.fontFamily, "font-size": style.fontSize, "font-weight": style.fontWeight }, element.value);
   }
 
   function fractionBar(element, style) {
@@ -58,12 +69,13 @@ export function htmlToSvg(root, copySvg) {
   }
 }
 
-/** The lines of a text node as laid out: [text, rectangle]. */
+/** The lines of a text node as laid out. @param {Text} node @returns {[string, DOMRect][]} */
 function textLines(node) {
   const range = document.createRange();
   range.selectNodeContents(node);
   const rects = [...range.getClientRects()];
   if (rects.length < 2) return rects.map((rect) => [node.textContent.replace(/\s+/g, " "), rect]);
+  /** @type {[string, DOMRect][]} */
   const lines = [];
   for (const { segment, index } of new Intl.Segmenter(undefined, { granularity: "word" }).segment(node.textContent)) {
     range.setStart(node, index);
@@ -103,15 +115,3 @@ function gradientElements(image, box) {
 const isTransparent = (color) => color === "transparent" || /^rgba\(.*, 0\)$/.test(color);
 const round = (value) => Math.round(value * 100) / 100;
 const roundAll = (box) => Object.fromEntries(Object.entries(box).map(([name, value]) => [name, round(value)]));
-
-function measure(text, font) {
-  context2d ??= document.createElement("canvas").getContext("2d");
-  context2d.font = font;
-  return context2d.measureText(text);
-}
-
-function truncate(text, font, width) {
-  const graphemes = [...new Intl.Segmenter().segment(text)].map((part) => part.segment);
-  while (graphemes.length && measure(`${graphemes.join("")}…`, font).width > width) graphemes.pop();
-  return `${graphemes.join("")}…`;
-}

@@ -2,16 +2,16 @@
 
 import { el } from "./dom.js";
 import { setPreference, getPreference } from "./preferences.js";
-import { state, set, hasServer, showsSpecials } from "./state.js";
+import { state, set, hasServer, showsSpecials, OTHER_MODEL } from "./state.js";
 import { message } from "./messages.js";
 
-const VIEW_KEYS = { t: "translate", c: "compare", i: "step", q: "head", m: "mask", y: "layers", h: "heads", b: "beam",
+const VIEW_KEYS = { t: "translate", o: "tour", i: "step", q: "head", m: "mask", y: "layers", h: "heads", b: "beam",
   r: "training", l: "length", p: "self_attention", v: "gravity", d: "scaling" };
 /** The keys, and the end of the name of each message. */
 const SHORTCUTS = [["/", "field"], ["Enter", "enter"], ["Esc", "escape"], ["g t · g i · g h · g b", "rooms"], ["g r · g l · g p · g c", "more_rooms"],
-  ["g q · g m · g y · g v · g d", "views"], ["← ↑ → ↓ Home End", "arrows"], ["[ ]", "layer"], ["{ }", "head"], [", .", "step"],
+  ["g q · g m · g y · g v · g d", "views"], ["g o", "tour"], ["← ↑ → ↓ Home End", "arrows"], ["[ ]", "layer"], ["{ }", "head"], [", .", "step"],
   ["Space · p", "pin"], ["u · s · x", "units"], ["n · T", "numbers"], ["y · e · ?", "link"]];
-const NEED_SERVER = ["field", "enter", "more_rooms", "views"]; // not offered by a saved trace
+const NEED_SERVER = ["field", "enter", "more_rooms", "views", "tour"]; // not offered by a saved trace
 const SHORTCUTS_OFF = "dhyan-keys-off";
 
 let awaitingView = false;
@@ -24,6 +24,7 @@ export function bindShortcuts() {
     if (awaitingView) {
       awaitingView = false;
       if (VIEW_KEYS[event.key]) set({ view: VIEW_KEYS[event.key] });
+      else if (event.key === "c") set({ view: "translate", model2: state.model2 || OTHER_MODEL });
       return;
     }
     const action = ACTIONS[event.key];
@@ -35,7 +36,11 @@ export function bindShortcuts() {
 }
 
 const ACTIONS = {
-  "/": () => document.querySelector("#sentence").focus(),
+  "/": () => {
+    const box = document.querySelector("#sentence");
+    box.focus();
+    box.select(); // so that a new sentence replaces the old one
+  },
   g: () => { awaitingView = true; },
   u: () => set({ unit: state.unit === "word" ? "token" : "word" }, { replace: true }),
   s: () => set({ scale: state.scale === "sqrt" ? "linear" : "sqrt" }, { replace: true }),

@@ -32,8 +32,12 @@ function draw() {
   }
   return setChildren(panel,
     el("header", {}, el("h2", { id: "lesson-title" }, text("title")), toggleButton),
-    ...text("text").split("\n").map((words) => el("p", {}, words)),
-    el("h3", {}, message("predict")),
-    el("p", {}, text("question")),
-    el("details", {}, el("summary", {}, message("reveal")), el("p", {}, text("answer"))));
+    ...lessonParts(lessonView));
+}
+
+/** The explanation, the question and its answer. @param {string} name of a view or a stage */
+export function lessonParts(name) {
+  const text = (part) => message(`lesson_${name}_${part}`);
+  return [...text("text").split("\n").map((words) => el("p", {}, words)), el("h3", {}, message("predict")), el("p", {}, text("question")),
+    el("details", {}, el("summary", {}, message("reveal")), el("p", {}, text("answer")))];
 }

@@ -1,21 +1,24 @@
 /** Page frame: header, navigation, status line; opens the view of the address. */
 
 import { el, setChildren } from "./dom.js";
+import { keepFocus } from "./focus.js";
 import { get, post, ApiError } from "./api.js";
 import { setPalette } from "./colors.js";
-import { state, set, readAddress, listenToHistory, restrictViews, subscribe, address, ROOMS, roomOf, viewsOf } from "./state.js";
+import { state, set, isComparing, readAddress, listenToHistory, restrictViews, subscribe, address, ROOMS, roomOf, viewsOf } from "./state.js";
 import { message, lang } from "./messages.js";
 import { isStatusEmpty, showStatus } from "./status.js";
 import { card, header } from "./header.js";
 import { lesson } from "./lesson_panel.js";
 import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
-import { setExamples } from "./example_sentences.js";
+import { sentenceFor, setExamples } from "./example_sentences.js";
 import { noticeBox, addNotices } from "./notices.js";
 import { hasModel, isReady, loadModel } from "./embedded_model.js";
 import { standalone } from "./embedded_trace.js";
 
 const main = document.querySelector("#view");
+const WITH_SENTENCE = ["translate", "inside", "heads", "beam"]; // rooms
+/** @type {Required<Pick<View, "close" | "update" | "exportData">> & {name: string}} */
 const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}) };
 let currentView = EMPTY;
 let openCount = 0;
@@ -36,9 +39,9 @@ async function start() {
     if (document.querySelector("#status").textContent === message("model_loading")) showStatus(message("ready"));
   });
   loadModel();
-  if (hasModel && !state.text && examples.length) set({ text: examples[0].text }, { replace: true });
   header(models);
   chooseView();
+  chooseSentence();
   renderNavigation();
   bindShortcuts();
   setExportSource(() => currentView.exportData());
@@ -71,6 +74,13 @@ function chooseView() {
   if (!views.includes(state.view)) set({ view: views[0] }, { replace: true });
 }
 
+/** Without a sentence, a room that shows one begins with an example. */
+function chooseSentence() {
+  if (!WITH_SENTENCE.includes(roomOf(state.view)) || !card() || card().saved || state.text) return;
+  const text = sentenceFor(card(), "");
+  if (text) set({ text }, { replace: true });
+}
+
 /** The views of a room that can show the selected model; all if none can, as each says what it needs. */
 function viewsForModel(room) {
   const views = viewsOf(room);
@@ -81,31 +91,36 @@ function viewsForModel(room) {
 async function changed(keysChanged) {
   if (keysChanged.has("model") || keysChanged.has("view")) {
     chooseView();
+    chooseSentence();
     renderNavigation();
   }
   if (keysChanged.has("language") || keysChanged.has("theme") || keysChanged.has("view")) applyAppearance();
   if (keysChanged.has("language") || keysChanged.has("theme")) {
     renderNavigation();
     await show({ reopen: true });
-  } else if (currentView.name !== state.view) {
+  } else if (currentView.name !== viewName()) {
     await show();
   } else {
-    currentView.update(keysChanged);
+    keepFocus(main, () => currentView.update(keysChanged));
   }
 }
 
+/** The view of the state; Translate has another one for a second model or sentence. */
+const viewName = () => (state.view !== "translate" || !isComparing() ? state.view : state.model2 ? "compare" : "swap");
+
 /** Open the view of the state; a module that loads after a newer request is dropped. */
 async function show({ reopen = false } = {}) {
-  if (currentView.name === state.view && !reopen) return;
+  if (currentView.name === viewName() && !reopen) return;
   const request = ++openCount;
   const module = await import(`./views/${state.view}.js`);
   if (request !== openCount) return;
   currentView.close();
   showStatus("");
+  /** @type {View} */
   const view = module.open();
-  currentView = { ...EMPTY, ...view, name: state.view };
+  currentView = { ...EMPTY, ...view, name: viewName() };
   setChildren(main, noticeBox, view.node);
-  lesson(state.view);
+  lesson(viewName());
   if (isStatusEmpty() && !state.text) showStatus(message(state.model ? "ready" : "no_model"));
 }
 

@@ -1,6 +1,6 @@
 /** Matrices in brackets, with cell highlighting, keyboard navigation and an action per cell. */
 
-import { el, math } from "./dom.js";
+import { closest, el, math } from "./dom.js";
 import { signedColor, weightColor, textColor } from "./colors.js";
 import { maxAbs } from "./vector_strips.js";
 import { message } from "./messages.js";
@@ -14,11 +14,11 @@ import { message } from "./messages.js";
  * @property {() => {text: string, lang?: string}[]} [columns]
  * @property {(value: number) => string} format
  * @property {"signed" | "weights" | ""} [tint]
- * @property {[number[], number[]]} [visible] visible rows and columns; all by default
+ * @property {number[][]} [visible] visible rows and columns; all by default
  * @property {boolean} [isVector] only the visible rows count: a vector
  * @property {(row: number, column: number) => void} [onHover] a cell is focused or hovered
  * @property {(row: number, column: number) => void} [onOpen] makes every cell a button
- * @property {[number, number]} [selected] the cell with the initial focus
+ * @property {number[]} [selected] row and column of the cell with the initial focus
  */
 
 /** A matrix; `show()` updates its numbers, `highlight({row, column})` highlights cells. @param {Matrix} spec */
@@ -28,7 +28,7 @@ export function matrix(spec) {
   const cells = new Map();
   const heads = { rows: new Map(), columns: new Map() };
   const grid = Boolean(spec.onOpen);
-  let focused = spec.selected ?? [down[0], across[0]];
+  let [focusedRow, focusedColumn] = spec.selected ?? [down[0], across[0]];
 
   const body = insertGaps(down, spec.isVector ? down.at(-1) + 1 : height).map((row) => el("tr", { role: grid ? "row" : null },
     spec.rows && head(heads.rows, row, "row"),
@@ -75,19 +75,20 @@ export function matrix(spec) {
   }
 
   function focus(row, column, moveFocus) {
-    cells.get(focused.join(" "))?.setAttribute("tabindex", "-1");
-    focused = [row, column];
-    const element = cells.get(focused.join(" "));
+    cells.get(`${focusedRow} ${focusedColumn}`)?.setAttribute("tabindex", "-1");
+    [focusedRow, focusedColumn] = [row, column];
+    const element = cells.get(`${row} ${column}`);
     element?.setAttribute("tabindex", "0");
     if (moveFocus) element?.focus();
   }
 
+  /** @param {Event} event @returns {[number, number] | null} */
   const cellOf = (event) => {
-    const element = event.target.closest("td[data-row]");
+    const element = closest(event, "td[data-row]");
     return element && [Number(element.dataset.row), Number(element.dataset.column)];
   };
   if (grid) {
-    focus(...focused, false);
+    focus(focusedRow, focusedColumn, false);
     table.addEventListener("click", (event) => {
       const cell = cellOf(event);
       if (!cell) return;
@@ -97,10 +98,10 @@ export function matrix(spec) {
     table.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
-        spec.onOpen(...focused);
+        spec.onOpen(focusedRow, focusedColumn);
         return;
       }
-      const next = nextCell(event.key, focused, down, across);
+      const next = nextCell(event.key, [focusedRow, focusedColumn], down, across);
       if (!next) return;
       event.preventDefault();
       focus(...next, true);
@@ -166,6 +167,7 @@ function tint(element, kind, value, largest) {
   element.style.setProperty("color", textColor(background));
 }
 
+/** @param {Element} element @param {{text: string, lang?: string}} label */
 function setLabel(element, { text, lang }) {
   element.textContent = text;
   if (lang) element.setAttribute("lang", lang);
@@ -174,7 +176,8 @@ function setLabel(element, { text, lang }) {
 const cellText = (spec, row, column, r, c, value) =>
   message("matrix_cell", spec.ariaLabel, row?.text ?? r + 1, column?.text ?? c + 1, value);
 
-/** The visible cell an arrow key moves to. */
+/** The visible cell an arrow key moves to; null for other keys.
+ * @param {string} key @param {[number, number]} cell @param {number[]} down @param {number[]} across @returns {[number, number] | null} */
 export function nextCell(key, [row, column], down, across) {
   const [r, c] = [down.indexOf(row), across.indexOf(column)];
   const next = { ArrowUp: [r - 1, c], ArrowDown: [r + 1, c], ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1],

@@ -31,7 +31,7 @@ export function matrixEditor(spec) {
     spec.onRemove && el("td", { class: "remove-cell" }, down.length > 1 && el("button", { type: "button", class: "remove",
       "aria-label": message("edit_remove", spec.words[row]), on: { click: () => spec.onRemove(row) } }, "×"))));
   const width = Math.max(4, ...currentValues.flat().map((value) => formatExact(value).length));
-  const table = el("table", { class: "matrix-table editable", "aria-label": spec.ariaLabel, style: { "--characters": width } }, el("tbody", {}, ...body));
+  const table = el("table", { class: "matrix-table editable", "aria-label": spec.ariaLabel, style: { "--characters": String(width) } }, el("tbody", {}, ...body));
   const node = matrixFrame(spec, table, [down.length, across.length]);
 
   function wordField(row) {

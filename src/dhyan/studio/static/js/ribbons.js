@@ -3,7 +3,7 @@
  * no room), and bands between them whose width is the weight. Bands into a target word are stacked.
  */
 
-import { el, svg } from "./dom.js";
+import { closest, el, svg } from "./dom.js";
 import { labelWidth } from "./heatmap_layout.js";
 
 export const MIN_WEIGHT = 0.02; // weights that get a ribbon
@@ -46,32 +46,36 @@ export function drawRibbons(ribbons) {
     sources.forEach((source, index) => source.classList.toggle("selected", row === null && index === column));
   }
 
+  /** @param {Element} element @returns {[number | null, number | null]} */
   const positionOf = (element) => (element.dataset.side === "row" ? [Number(element.dataset.index), null] : [null, Number(element.dataset.index)]);
   box.addEventListener("pointerover", (event) => {
-    const [element, band] = [event.target.closest(".ribbon-word"), event.target.closest(".ribbon")];
-    const position = element ? positionOf(element) : band ? [Number(band.dataset.row), null] : [null, null];
-    ribbons.onHover?.(...position);
+    const [element, band] = [closest(event, ".ribbon-word"), closest(event, ".ribbon")];
+    if (element) ribbons.onHover?.(...positionOf(element));
+    else ribbons.onHover?.(band ? Number(band.dataset.row) : null, null);
   });
   box.addEventListener("pointerleave", () => ribbons.onHover?.(null, null));
   const choose = (event) => {
-    const element = event.target.closest(".ribbon-word");
-    if (element) ribbons.onFocus?.(...positionOf(element));
+    const element = closest(event, ".ribbon-word");
+    if (!element) return;
+    const line = sources.some((source) => source === element) ? sources : targets;
+    for (const word of line) word.setAttribute("tabindex", word === element ? "0" : "-1");
+    ribbons.onFocus?.(...positionOf(element));
   };
   box.addEventListener("click", choose);
   box.addEventListener("focusin", choose);
   box.addEventListener("keydown", (event) => {
-    const element = event.target.closest(".ribbon-word");
+    const element = closest(event, ".ribbon-word");
     const next = element && nextWord(event, positionOf(element), sources, targets, layout.vertical);
     if (!next) return;
     event.preventDefault();
-    const line = sources.includes(next) ? sources : targets;
-    for (const element of line) element.setAttribute("tabindex", element === next ? "0" : "-1");
     next.focus();
   });
   return Object.assign(box, { setCrosshair: point });
 }
 
-/** The word an arrow key moves to: along the line, or on the other line. */
+/** The word an arrow key moves to: along the line, or on the other line.
+ * @param {KeyboardEvent} event @param {[number | null, number | null]} position @param {SVGGElement[]} sources @param {SVGGElement[]} targets
+ * @param {boolean} vertical */
 function nextWord(event, [row, column], sources, targets, vertical) {
   const [sameLine, otherLine] = row !== null ? [targets, sources] : [sources, targets];
   const index = row ?? column;

@@ -3,9 +3,11 @@
  * be dragged, or moved with the arrow keys.
  */
 
+import { axesGrid } from "./axes.js";
 import { svg, setChildren } from "./dom.js";
 import { formatNumber } from "./numbers.js";
-import { textWidth } from "./ticks.js";
+import { decimals, multiples, niceStep, planeScale } from "./scales.js";
+import { textWidth } from "./text_width.js";
 
 /**
  * @typedef {object} PlotPoint
@@ -22,19 +24,22 @@ import { textWidth } from "./ticks.js";
  * @typedef {object} Plot
  * @property {string} label
  * @property {PlotPoint[]} points
- * @property {{x: [number, number], y: [number, number]}} [range] by default all points, with padding
+ * @property {{x: number[], y: number[]}} [range] by default all points, with padding
  * @property {(id: string, position: [number, number]) => void} [onMove]
  * @property {[string, string]} [axes] titles
  */
 
 const STEP = 0.5;
 const MARGIN = { left: 36, right: 14, top: 14, bottom: 30 };
+const PADDING = 0.14; // around all points, as a share of their extent
+const TICK_SPACING = 44; // pixels
 
 /** Size of the plot; smaller on narrow screens, so that labels keep their size. */
 const size = () => (innerWidth < 700 ? { width: 350, height: 360 } : { width: 560, height: 420 });
 
 /** The plot; `update(options)` redraws it. @param {Plot} initial */
 export function scatterPlot(initial, { width, height } = size()) {
+  const box = { left: MARGIN.left, right: width - MARGIN.right, above: MARGIN.top, below: height - MARGIN.bottom };
   let plot = initial;
   let scale = null;
   let dragged = null;
@@ -43,11 +48,12 @@ export function scatterPlot(initial, { width, height } = size()) {
 
   function render() {
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.id : null;
-    scale = computeScale(plot, width, height);
+    const positions = plot.points.flatMap((point) => [point.position, ...(point.trail ?? [])]);
+    scale = planeScale(positions, box, { range: plot.range, padding: PADDING });
     const ends = plot.points.map((point) => ({ point, from: scale.place(point.position),
       path: (point.trail ?? []).map((position) => scale.place(position)) }));
     const labels = placeLabels(ends, width, height);
-    setChildren(node, grid(scale, plot.axes, width, height), ...ends.map(trailElement), ...ends.map(tipElement),
+    setChildren(node, grid(scale, plot.axes, box), ...ends.map(trailElement), ...ends.map(tipElement),
       ...labels.map(({ x, y, text, point, tip }) => svg("text", { x, y, class: `plot-label series-${point.colorIndex ?? 1}${
         tip ? " tip" : ""}${point.faint ? " faint" : ""}`, lang: point.lang, "aria-hidden": "true" }, text)),
       ...ends.map(pointElement));
@@ -65,8 +71,8 @@ export function scatterPlot(initial, { width, height } = size()) {
 
   function pointermove(event) {
     if (dragged === null) return;
-    const box = node.getBoundingClientRect();
-    const [x, y] = [(event.clientX - box.left) * (width / box.width), (event.clientY - box.top) * (height / box.height)];
+    const frame = node.getBoundingClientRect();
+    const [x, y] = [(event.clientX - frame.left) * (width / frame.width), (event.clientY - frame.top) * (height / frame.height)];
     plot.onMove(dragged, clamp(scale.back([x, y])));
   }
 
@@ -87,8 +93,8 @@ export function scatterPlot(initial, { width, height } = size()) {
   /** Clamp a position to the plot and round it to tenths. */
   function clamp(position) {
     return position.map((value, axis) => {
-      const [min, max] = axis ? scale.y : scale.x;
-      return Math.round(Math.min(Math.max(value, min), max) * 10) / 10;
+      const { from, to } = axis ? scale.y : scale.x;
+      return Math.round(Math.min(Math.max(value, from), to) * 10) / 10;
     });
   }
 
@@ -99,47 +105,12 @@ export function scatterPlot(initial, { width, height } = size()) {
   } });
 }
 
-/** Equal unit length on both axes, so that distances are true. */
-function computeScale(plot, width, height) {
-  const positions = plot.points.flatMap((point) => [point.position, ...(point.trail ?? [])]);
-  const span = (axis) => {
-    const values = positions.map((position) => position[axis]);
-    const [min, max] = [Math.min(...values), Math.max(...values)];
-    const padding = (max - min || 1) * 0.14;
-    return [min - padding, max + padding];
-  };
-  const [x, y] = [plot.range?.x ?? span(0), plot.range?.y ?? span(1)];
-  const [plotWidth, plotHeight] = [width - MARGIN.left - MARGIN.right, height - MARGIN.top - MARGIN.bottom];
-  const unit = Math.min(plotWidth / (x[1] - x[0]), plotHeight / (y[1] - y[0]));
-  const [extraX, extraY] = [plotWidth / unit - (x[1] - x[0]), plotHeight / unit - (y[1] - y[0])];
-  const [left, right] = [x[0] - extraX / 2, x[1] + extraX / 2];
-  const [low, high] = [y[0] - extraY / 2, y[1] + extraY / 2];
-  return { unit, x: [left, right], y: [low, high],
-    place: ([a, b]) => [MARGIN.left + (a - left) * unit, MARGIN.top + (high - b) * unit],
-    back: ([a, b]) => [left + (a - MARGIN.left) / unit, high - (b - MARGIN.top) / unit] };
-}
-
-function grid(scale, axes, width, height) {
-  const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((candidate) => candidate * scale.unit >= 44) ?? 200;
-  const along = ([from, to]) => {
-    const initial = Math.ceil(from / step);
-    return Array.from({ length: Math.floor(to / step) - initial + 1 }, (_, index) => (initial + index) * step);
-  };
-  const digits = step < 0.1 ? 2 : step < 1 ? 1 : 0;
-  const line = (x1, y1, x2, y2, value) => svg("line", { x1, y1, x2, y2,
-    class: Math.abs(value) < step / 2 ? "plot-axis" : "plot-grid" });
-  const bottom = height - MARGIN.bottom;
-  return svg("g", { "aria-hidden": "true" },
-    ...along(scale.x).flatMap((value) => {
-      const [x] = scale.place([value, 0]);
-      return [line(x, MARGIN.top, x, bottom, value), svg("text", { x, y: bottom + 17, class: "plot-tick", "text-anchor": "middle" }, formatNumber(value, digits))];
-    }),
-    ...along(scale.y).flatMap((value) => {
-      const [, y] = scale.place([0, value]);
-      return [line(MARGIN.left, y, width - MARGIN.right, y, value), svg("text", { x: MARGIN.left - 6, y: y + 4, class: "plot-tick", "text-anchor": "end" }, formatNumber(value, digits))];
-    }),
-    axes && svg("text", { x: width - MARGIN.right - 4, y: bottom - 6, class: "plot-tick", "text-anchor": "end" }, axes[0]),
-    axes && svg("text", { x: MARGIN.left + 6, y: MARGIN.top + 12, class: "plot-tick" }, axes[1]));
+function grid(scale, axes, box) {
+  const step = niceStep(TICK_SPACING / scale.unit);
+  const axis = ({ from, to, at }) => ({ scale: { at, ticks: multiples([from, to], step) }, origin: 0, format: (value) => formatNumber(value, decimals(step)) });
+  return svg("g", { "aria-hidden": "true" }, axesGrid({ x: axis(scale.x), y: axis(scale.y) }, box),
+    axes && svg("text", { x: box.right - 4, y: box.below - 6, class: "axis-tick", "text-anchor": "end" }, axes[0]),
+    axes && svg("text", { x: box.left + 6, y: box.above + 12, class: "axis-tick" }, axes[1]));
 }
 
 /** Trail of a word through the layers. */

@@ -4,16 +4,19 @@ import { standalone, framed } from "./embedded_trace.js";
 
 /** The rooms of the page and the views of each. The path of a view is that of its room and, after the first, its own name. */
 export const ROOMS = {
-  translate: ["translate", "compare"],
-  inside: ["step", "head", "mask", "layers"],
+  translate: ["translate"],
+  tour: ["tour"],
+  inside: ["step", "head"],
   heads: ["heads"],
   beam: ["beam"],
   learning: ["training", "length"],
   playground: ["self_attention", "gravity", "scaling"],
 };
+/** Stages of a view that are named as views, in paths and by keys, and the view of each. */
+const STAGES = { mask: "head", layers: "head" };
 let views = Object.values(ROOMS).flat(); // those of this page
 
-/** The room of a view. @param {string} view */
+/** The room of a view. @param {string} view @returns {string} */
 export const roomOf = (view) => Object.keys(ROOMS).find((room) => ROOMS[room].includes(view));
 
 /** The views of a room that this page has. @param {string} room */
@@ -22,7 +25,20 @@ export const viewsOf = (room) => ROOMS[room].filter((view) => views.includes(vie
 /** Characters of a sentence; the server refuses more. */
 export const MAX_TEXT = 500;
 
-/** Every key of the URL: its default and its allowed values. */
+/** The second model, where the page is to choose it. */
+export const OTHER_MODEL = "other";
+
+/**
+ * @typedef {object} KeyRule of a key of the URL: its default, and its allowed values
+ * @property {string | number} default
+ * @property {string[]} [values]
+ * @property {RegExp} [pattern]
+ * @property {number} [maxLength] of a text
+ * @property {number} [min] of a whole number
+ * @property {number} [max]
+ */
+
+/** Every key of the URL. */
 const KEYS = {
   text: { default: "", maxLength: MAX_TEXT },
   text2: { default: "", maxLength: MAX_TEXT },
@@ -48,9 +64,11 @@ const KEYS = {
   masked: { default: "1", values: ["0", "1"] }, // the mask is on
   position: { default: 0, min: 0, max: 600 }, // position of the changed word; 0: chosen by the view
   word: { default: "", maxLength: 60 }, // the replacement word
+  stage: { default: "", values: ["", ...Object.keys(STAGES)] }, // the stage of the view that is open
   beam_width: { default: 0, min: 0, max: 8 }, // hypotheses kept in the beam view; 0: chosen by the view
   node: { default: -1, min: -1, max: 5000 }, // a hypothesis of the tree; -1: the best result
   dropped: { default: "1", values: ["0", "1"] }, // dropped hypotheses are shown
+  tour_step: { default: 0, min: 0, max: 12 }, // step of the guided tour; 0: it begins
   run: { default: "", maxLength: 200 },
   checkpoint: { default: -1, min: -1, max: 1e9 }, // a checkpoint by its step; -1: the newest
   per_bucket: { default: 40, min: 2, max: 200 },
@@ -68,8 +86,18 @@ const KEYS = {
   theme: { default: "auto", values: ["auto", "light", "dark"] },
 };
 
+/** Paths of an earlier page, and what they stand for. @type {Record<string, Partial<State> & {view: string}>} */
+const OLD_PATHS = { "/translate/compare": { view: "translate", model2: OTHER_MODEL } };
+
+/** @type {Record<string, KeyRule>} */
+const RULES = KEYS;
+
+/** @typedef {{view: string} & {[Key in keyof typeof KEYS]: typeof KEYS[Key]["default"]}} State */
+/** @typedef {(changed: Set<string>, state: State) => void} Listener */
+
+/** @type {Set<Listener>} */
 const listeners = new Set();
-export const state = { view: "translate" };
+export const state = /** @type {State} */ ({ view: "translate" });
 
 const VIEWS_WITH_SPECIALS = ["heads", "training"]; // heads attend to them, and a toy's end is part of its task
 const LONG = 24; // words or tokens from which small weights are shown by the square root
@@ -77,13 +105,16 @@ const LONG = 24; // words or tokens from which small weights are shown by the sq
 /** Whether the model of the page can be asked: not where only a saved trace is shown. */
 export const hasServer = () => !document.documentElement.hasAttribute("data-saved");
 
+/** Whether a second model or a second sentence stands beside the first. */
+export const isComparing = () => Boolean(state.model2 || state.text2);
+
 /** Whether special tokens are shown. */
 export const showsSpecials = () => (state.specials ? state.specials === "1" : VIEWS_WITH_SPECIALS.includes(state.view));
 
 /** The colour scale of a map: chosen, or by its longer side. @param {number} length in words or tokens */
 export const colorScaleOf = (length) => (state.scale === "auto" ? (length >= LONG ? "sqrt" : "linear") : state.scale);
 
-/** Call a listener with the changed keys and the state after every change. */
+/** Call a listener with the changed keys and the state after every change. @param {Listener} listener */
 export function subscribe(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -97,15 +128,23 @@ export function restrictViews(allowed) {
   return available;
 }
 
-/** Whether a view is available; dispatches `view-unavailable` if not. */
+/** Whether a view is available; dispatches `view-unavailable` if not. @param {string} view */
 function isAvailable(view) {
   const available = views.includes(view);
   if (!available) document.dispatchEvent(new CustomEvent("view-unavailable"));
   return available;
 }
 
-/** Update the state; `replace` updates replace the history entry instead of adding one. */
-export function set(patch, { replace = false } = {}) {
+/** A change of view that names a stage opens that stage; any other closes the open one.
+ * @template {Partial<State>} Patch @param {Patch} patch @returns {Patch} */
+function withStage(patch) {
+  if (patch.view in STAGES) return { ...patch, view: STAGES[patch.view], stage: patch.view };
+  return patch.view && patch.view !== state.view ? { stage: "", ...patch } : patch;
+}
+
+/** Update the state; `replace` updates replace the history entry instead of adding one. @param {Partial<State>} changes */
+export function set(changes, { replace = false } = {}) {
+  const patch = withStage(changes);
   const changed = Object.keys(patch).filter((key) => state[key] !== patch[key]);
   if (!changed.length) return;
   if (patch.view && !isAvailable(patch.view)) return;
@@ -114,10 +153,11 @@ export function set(patch, { replace = false } = {}) {
   notifyListeners(new Set(changed));
 }
 
-/** URL of a state: path for the view, query for non-default keys; a standalone page uses the fragment. */
-export function address(target = state) {
+/** URL of a state: path for the view, query for non-default keys; a standalone page uses the fragment. @param {Partial<State> & {view: string}} wanted */
+export function address(wanted = state) {
+  const target = wanted === state ? state : withStage(wanted);
   const query = new URLSearchParams();
-  for (const [key, rule] of Object.entries(KEYS)) {
+  for (const [key, rule] of Object.entries(RULES)) {
     const value = target[key];
     if (value !== undefined && String(value) !== String(rule.default)) query.set(key, String(value));
   }
@@ -125,27 +165,35 @@ export function address(target = state) {
   return `${standalone ? "#" : ""}${pathOf(target.view)}${text ? `?${text}` : ""}`;
 }
 
+/** @param {string} view */
 function pathOf(view) {
   const room = roomOf(view);
   return view === ROOMS[room][0] ? `/${room}` : `/${room}/${view}`;
 }
 
-/** Read the state from the URL; returns [key, value] of every corrected value. */
+/** Read the state from the URL; returns [key, value] of every corrected value.
+ * @param {{pathname: string, search: string, hash?: string}} url */
 export function readAddress(url = location) {
   const [path, search] = standalone ? url.hash.slice(1).split("?") : [url.pathname, url.search];
   const query = new URLSearchParams(search);
+  /** @type {[string, string | number][]} */
   const corrected = [];
   const [, room = "", name] = path.split("/");
-  const view = name ?? ROOMS[room || "translate"]?.[0];
+  const old = OLD_PATHS[path];
+  const named = old?.view ?? name ?? ROOMS[room || "translate"]?.[0];
+  const view = STAGES[named] ?? named;
   if (isAvailable(view)) state.view = view;
-  for (const [key, rule] of Object.entries(KEYS)) {
+  for (const [key, rule] of Object.entries(RULES)) {
     const [value, valid] = parseValue(query.get(key), rule);
     state[key] = value;
     if (!valid) corrected.push([key, value]);
   }
+  if (old && !isComparing()) Object.assign(state, old);
+  if (named in STAGES) state.stage = named;
   return corrected;
 }
 
+/** @param {(corrected: [string, string | number][]) => void} reportCorrections */
 export function listenToHistory(reportCorrections) {
   addEventListener("popstate", () => {
     if (standalone && !location.hash.startsWith("#/")) return; // an anchor, not a state
@@ -155,10 +203,12 @@ export function listenToHistory(reportCorrections) {
   });
 }
 
+/** @param {Set<string>} changed */
 function notifyListeners(changed) {
   for (const listener of listeners) listener(changed, state);
 }
 
+/** The value of a text, and whether it is allowed. @param {string | null} text @param {KeyRule} rule @returns {[string | number, boolean]} */
 function parseValue(text, rule) {
   if (text === null) return [rule.default, true];
   if (rule.values) return rule.values.includes(text) ? [text, true] : [rule.default, false];

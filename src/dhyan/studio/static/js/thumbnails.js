@@ -1,14 +1,14 @@
 /** Thumbnails of attention matrices, one pixel per cell. */
 
 import { el } from "./dom.js";
-import { weightColor } from "./colors.js";
+import { shadeOf, weightColor } from "./colors.js";
 
 const SHADES = 256;
 
 /**
  * A matrix of weights as a canvas that fills its box; masked cells stay transparent, so
  * that the pattern behind the canvas is visible there.
- * @param {number[][]} values @param {{hidden?: boolean[][], scale?: "linear" | "sqrt"}} [options]
+ * @param {number[][]} values @param {{hidden?: boolean[][], scale?: string}} [options] the scale is "linear" or "sqrt"
  */
 export function thumbnail(values, { hidden, scale = "linear" } = {}) {
   const [height, width] = [values.length, values[0].length];
@@ -18,8 +18,7 @@ export function thumbnail(values, { hidden, scale = "linear" } = {}) {
   const colours = palette();
   values.forEach((line, row) => line.forEach((value, column) => {
     if (hidden?.[row][column]) return;
-    const share = Math.min(Math.max(scale === "sqrt" ? Math.sqrt(value) : value, 0), 1);
-    picture.data.set(colours[Math.min(Math.floor(share * SHADES), SHADES - 1)], 4 * (row * width + column));
+    picture.data.set(colours[shadeOf(value, scale, SHADES)], 4 * (row * width + column));
   }));
   context.putImageData(picture, 0, 0);
   return canvas;

@@ -12,7 +12,7 @@ export const requestBody = ({ text = state.text, model = state.model, beam = sta
 
 const keyOf = (body) => JSON.stringify([body.text, body.model, body.beam, body.prefix]);
 
-/** Fetch a trace, or return it from the cache. */
+/** Fetch a trace, or return it from the cache. @param {Parameters<typeof requestBody>[0]} options @param {AbortSignal} [signal] @returns {Promise<Trace>} */
 export async function fetchTrace(options = {}, signal) {
   const body = requestBody(options);
   return cache.get(keyOf(body)) ?? cacheTrace(body, await post("/api/translate", body, signal));
@@ -20,9 +20,10 @@ export async function fetchTrace(options = {}, signal) {
 
 /** Fetch a trace by streaming; `onTokens` gets the tokens generated so far, `onLoading` the
  * stages of a model that is loading: "queue", "pytorch", "weights".
- * @param {(tokens: string[]) => void} onTokens @param {AbortSignal} signal @param {(stage: string) => void} [onLoading] */
-export async function streamTrace(onTokens, signal, onLoading = () => {}) {
-  const body = requestBody();
+ * @param {(tokens: string[]) => void} onTokens @param {AbortSignal} signal @param {(stage: string) => void} [onLoading]
+ * @param {{text?: string, model?: string, beam?: number, prefix?: string}} [options] instead of those of the state @returns {Promise<Trace>} */
+export async function streamTrace(onTokens, signal, onLoading = () => {}, options = {}) {
+  const body = requestBody(options);
   if (cache.has(keyOf(body))) return cache.get(keyOf(body));
   let trace = null;
   await stream("/api/translate/stream", body, (type, data) => {

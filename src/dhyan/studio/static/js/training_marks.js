@@ -6,22 +6,33 @@ import { message } from "./messages.js";
 import { state } from "./state.js";
 
 const answers = new Map(); // by model and sentence: true, false, or null if it is not known
-const keyOf = (text) => JSON.stringify([state.model, text]);
+const keyOf = (text, model = state.model) => JSON.stringify([model, text]);
 
 /** A mark for a sentence, empty until `fillMarks`. */
 export const markElement = (text) => el("span", { class: "mark", hidden: true, "data-text": text });
 
-/** Fill the marks inside an element for the current model. */
-export async function fillMarks(container) {
-  const marks = [...container.querySelectorAll(".mark")];
+/** Whether the current model saw each sentence in training; null if it is not known. @param {string[]} texts @returns {Promise<(boolean | null)[]>} */
+export async function seenInTraining(texts) {
   const model = state.model;
-  for (const mark of marks) show(mark, answers.get(keyOf(mark.dataset.text)));
-  const missing = [...new Set(marks.map((mark) => mark.dataset.text))].filter((text) => text && !answers.has(keyOf(text)));
-  if (!missing.length || !model) return;
-  const seen = await post("/api/seen", { model, texts: missing }).catch(() => null);
-  if (state.model !== model) return;
-  missing.forEach((text, index) => answers.set(keyOf(text), seen ? seen[index] : null));
-  for (const mark of marks) show(mark, answers.get(keyOf(mark.dataset.text)));
+  const missing = [...new Set(texts)].filter((text) => text && !answers.has(keyOf(text, model)));
+  if (missing.length && model) {
+    const seen = await post("/api/seen", { model, texts: missing }).catch(() => null);
+    missing.forEach((text, index) => answers.set(keyOf(text, model), seen ? seen[index] : null));
+  }
+  return texts.map((text) => answers.get(keyOf(text, model)) ?? null);
+}
+
+/** Fill the marks inside an element for the current model. @param {Element} container */
+export async function fillMarks(container) {
+  showMarks(container);
+  const model = state.model;
+  await seenInTraining([...container.querySelectorAll(".mark")].map((mark) => mark.dataset.text));
+  if (state.model === model) showMarks(container);
+}
+
+/** Show the marks whose answers are known. @param {Element} container */
+export function showMarks(container) {
+  for (const mark of container.querySelectorAll(".mark")) show(mark, answers.get(keyOf(mark.dataset.text)));
 }
 
 function show(mark, seen) {

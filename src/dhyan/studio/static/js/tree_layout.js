@@ -63,7 +63,8 @@ export function neighbour({ depth, centre }, node, direction) {
   return level[level.indexOf(node) + direction];
 }
 
-/** Curve of an SVG path from the right side of a parent to the left side of a child. */
+/** Curve of an SVG path from the right side of a parent to the left side of a child.
+ * @param {number} fromX @param {number} fromY @param {number} toX @param {number} toY */
 export function linkPath(fromX, fromY, toX, toY) {
   const middle = (fromX + toX) / 2;
   return fromY === toY ? `M${fromX} ${fromY}H${toX}` : `M${fromX} ${fromY}C${middle} ${fromY} ${middle} ${toY} ${toX} ${toY}`;

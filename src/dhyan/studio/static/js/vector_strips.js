@@ -7,7 +7,7 @@
  * (from 0) of the selected cell. `vectorTiles` is the same without labels or buttons, for tables.
  */
 
-import { el, setChildren } from "./dom.js";
+import { closest, el, setChildren } from "./dom.js";
 import { signedColor, textColor } from "./colors.js";
 import { norm, formatNumber } from "./numbers.js";
 import { message } from "./messages.js";
@@ -60,7 +60,7 @@ export function strip({ label, values, ariaLabel, visibleCount = DEFAULT_COUNT, 
 
   cells.addEventListener("keydown", (event) => {
     const offset = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    const from = offset && onOpen && event.target.closest(".strip-cell");
+    const from = offset && onOpen && closest(event, ".strip-cell");
     if (!from) return;
     event.preventDefault();
     const to = cells.querySelector(`[data-index="${Number(from.dataset.index) + offset}"]`);

@@ -9,8 +9,12 @@ import { TransformerDecoder, TransformerEncoder } from "./transformer.js";
  * @property {Vector[]} states one per token
  * @property {Vector} summary one vector for the whole
  * @property {number} lastRead the position of the token that was read last
+ * @property {number} real how many states are of tokens; the rest is padding
  * @property {Record<string, Call[]>} calls of the encoder's attentions, of every query
+ * @property {Inputs} input what enters the first layer
  */
+/** @typedef {{embeddings: Vector[], inputs: Vector[], scale: number}} Inputs one vector per token; a Transformer's inputs are its
+ * embeddings times the scale, plus positions */
 /**
  * @typedef {object} Call of an attention: what went in and came out for one query
  * @property {Vector} query before its projection
@@ -25,6 +29,15 @@ import { TransformerDecoder, TransformerEncoder } from "./transformer.js";
  * @property {Vector[]} logits of the next token
  * @property {any[]} states after the step
  * @property {Record<string, Call>[]} calls of the decoder's attentions
+ * @property {Activation[]} activations
+ */
+/**
+ * @typedef {object} Activation of one step
+ * @property {Vector} embedding of the token read
+ * @property {Vector} input what enters the first layer
+ * @property {Vector} [state] the output of the top recurrent layer
+ * @property {Record<string, Vector>[]} layers of a Transformer: input, what each sub-layer adds, output
+ * @property {Vector} hidden what enters the output layer
  */
 
 const ENCODERS = { rnn: RNNEncoder, transformer: TransformerEncoder };
@@ -43,9 +56,9 @@ export class Model {
     this.attentions = [...this.encoder.attentions, ...this.decoder.attentions];
   }
 
-  /** @param {number[]} ids @returns {Encoded} */
-  encode(ids) {
-    return this.encoder.encode(ids);
+  /** Those from `real` on are padding. @param {number[]} ids @param {number} [real] @returns {Encoded} */
+  encode(ids, real = ids.length) {
+    return this.encoder.encode(ids, real);
   }
 
   /** The decoder's state before the first token. @param {Encoded} encoded */

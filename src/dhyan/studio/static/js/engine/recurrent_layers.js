@@ -3,6 +3,7 @@
 import { concatenate, linear, sigmoid } from "./layers.js";
 
 /** @typedef {Float32Array} Vector */
+/** @typedef {Pick<import("./weights.js").Weights, "get">} Tensors weights by name */
 /** @typedef {Vector[][]} RecurrentState the parts (h; h and c of an LSTM) of every layer: [part][layer] */
 /** @typedef {{input: import("./weights.js").Linear, hidden: import("./weights.js").Linear}} CellWeights */
 
@@ -29,7 +30,7 @@ const CELLS = {
   rnn: (input, recurrent, [h]) => [h.map((_, index) => Math.tanh(input[index] + recurrent[index]))],
 };
 
-/** The weights of a layer. @param {import("./weights.js").Weights} weights @returns {CellWeights} */
+/** The weights of a layer. @param {Tensors} weights @returns {CellWeights} */
 function cellWeights(weights, name, suffix) {
   const part = (kind) => {
     const { data, shape: [rows, columns] } = weights.get(`${name}.weight_${kind}_${suffix}`);
@@ -40,7 +41,7 @@ function cellWeights(weights, name, suffix) {
 
 /** A stack of recurrent layers, a step at a time. */
 export class Recurrence {
-  /** @param {import("./weights.js").Weights} weights @param {string} name @param {"lstm" | "gru" | "rnn"} cell */
+  /** @param {Tensors} weights @param {string} name @param {"lstm" | "gru" | "rnn"} cell */
   constructor(weights, name, cell, layers) {
     this.cell = cell;
     this.layers = Array.from({ length: layers }, (_, layer) => cellWeights(weights, name, `l${layer}`));
@@ -66,7 +67,7 @@ export class Recurrence {
 
 /** Recurrent layers over a whole sentence, in one direction or both (Schuster and Paliwal, 1997). */
 export class SentenceRecurrence {
-  /** @param {import("./weights.js").Weights} weights @param {string} name */
+  /** @param {Tensors} weights @param {string} name */
   constructor(weights, name, { cell, layers, width, bidirectional, reverse }) {
     this.cell = cell;
     this.width = width;

@@ -6,7 +6,7 @@ import { Bridge, Recurrence, SentenceRecurrence } from "./recurrent_layers.js";
 /** @typedef {Float32Array} Vector */
 /** @typedef {import("./model.js").Encoded} Encoded */
 /** @typedef {import("./model.js").StepResult} StepResult */
-/** @typedef {{keys: Vector[], values: Vector[]}} Memory */
+/** @typedef {{keys: Vector[], values: Vector[], real: number}} Memory the keys from `real` on are padding */
 
 export class RNNEncoder {
   /** @param {import("./weights.js").Weights} weights */
@@ -17,10 +17,19 @@ export class RNNEncoder {
     this.attentions = [];
   }
 
-  /** @param {number[]} ids @returns {Encoded} */
-  encode(ids) {
-    const { states, final } = this.recurrence.run(ids.map((id) => embed(this.table, id)));
-    return { states, summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : ids.length - 1, calls: {} };
+  /** Those from `real` on are padding, which is not read. @param {number[]} ids @param {number} [real] @returns {Encoded} */
+  encode(ids, real = ids.length) {
+    const embeddings = ids.slice(0, real).map((id) => embed(this.table, id));
+    const { states, final } = this.recurrence.run(embeddings);
+    const padding = ids.slice(real).map(() => new Float32Array(states[0].length));
+    return { states: [...states, ...padding], summary: concatenate(...final.flat()), lastRead: this.reverse ? 0 : real - 1, real, calls: {},
+      input: { embeddings, inputs: embeddings, scale: 1 } };
+  }
+
+  /** The embeddings, and the states, which are in a space of their own. @param {number[]} ids
+   * @returns {{shared: boolean, stages: Vector[][]}} */
+  vectors(ids) {
+    return { shared: false, stages: [ids.map((id) => embed(this.table, id)), this.encode(ids).states] };
   }
 }
 
@@ -36,16 +45,16 @@ class SourceAttention {
   }
 
   /** @param {Encoded} encoded @returns {Memory} */
-  remember({ states, lastRead }) {
-    if (this.score === "bottleneck") return { keys: states.map((_, at) => Float32Array.of(at === lastRead ? 0 : -Infinity)), values: states };
-    return { keys: this.key ? linear(this.key, states) : states, values: states };
+  remember({ states, lastRead, real }) {
+    if (this.score === "bottleneck") return { keys: states.map((_, at) => Float32Array.of(at === lastRead ? 0 : -Infinity)), values: states, real };
+    return { keys: this.key ? linear(this.key, states) : states, values: states, real };
   }
 
   /** @param {Vector[]} queries @param {Memory[]} memories @returns {import("./model.js").Call[]} */
   attend(queries, memories) {
     const projected = this.query ? linear(this.query, queries) : queries;
-    return memories.map(({ keys, values }, row) => {
-      const scores = Float32Array.from(keys, (key) => this.#scoreOf(projected[row], key));
+    return memories.map(({ keys, values, real }, row) => {
+      const scores = Float32Array.from(keys, (key, column) => (column < real ? this.#scoreOf(projected[row], key) : -Infinity));
       const weights = softmax(scores);
       const output = new Float32Array(values[0].length);
       addWeighted(output, weights, values);
@@ -63,6 +72,11 @@ class SourceAttention {
     return dot(query, key) * (this.score === "scaled_dot" ? key.length ** -0.5 : 1);
   }
 }
+
+/** @param {Vector[]} embeddings @param {Vector[]} outputs of the top layer @param {Vector[]} hidden
+ * @returns {import("./model.js").Activation[]} */
+const activationsOf = (embeddings, outputs, hidden) =>
+  embeddings.map((embedding, row) => ({ embedding, input: embedding, state: outputs[row], layers: [], hidden: hidden[row] }));
 
 const CROSS = [{ name: "decoder.attention", role: "cross", layer: 1 }];
 
@@ -88,8 +102,10 @@ export class PlainDecoder extends RecurrentDecoder {
 
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
-    const [outputs, hidden] = this.recurrence.step(ids.map((id) => embed(this.table, id)), states.map((state) => state.hidden));
-    return { logits: linear(this.output, outputs), states: hidden.map((own) => ({ hidden: own })), calls: ids.map(() => ({})) };
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const [outputs, hidden] = this.recurrence.step(embeddings, states.map((state) => state.hidden));
+    return { logits: linear(this.output, outputs), states: hidden.map((own) => ({ hidden: own })), calls: ids.map(() => ({})),
+      activations: activationsOf(embeddings, outputs, outputs) };
   }
 }
 
@@ -110,11 +126,12 @@ export class BahdanauDecoder extends RecurrentDecoder {
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
     const found = this.attention.attend(states.map((state) => state.hidden[0].at(-1)), states.map((state) => state.memory));
-    const inputs = ids.map((id, row) => concatenate(embed(this.table, id), found[row].output));
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const inputs = embeddings.map((embedding, row) => concatenate(embedding, found[row].output));
     const [outputs, hidden] = this.recurrence.step(inputs, states.map((state) => state.hidden));
     const readout = linear(this.readout, outputs.map((output, row) => concatenate(output, inputs[row]))).map(maxout);
     return { logits: linear(this.output, readout), states: hidden.map((own, row) => ({ hidden: own, memory: states[row].memory })),
-      calls: found.map((call) => ({ [CROSS[0].name]: call })) };
+      calls: found.map((call) => ({ [CROSS[0].name]: call })), activations: activationsOf(embeddings, outputs, readout) };
   }
 }
 
@@ -135,13 +152,15 @@ export class LuongDecoder extends RecurrentDecoder {
 
   /** @param {number[]} ids @returns {StepResult} */
   step(ids, states) {
-    const inputs = ids.map((id, row) => (this.inputFeeding ? concatenate(embed(this.table, id), states[row].attentional) : embed(this.table, id)));
+    const embeddings = ids.map((id) => embed(this.table, id));
+    const inputs = embeddings.map((embedding, row) => (this.inputFeeding ? concatenate(embedding, states[row].attentional) : embedding));
     const [outputs, hidden] = this.recurrence.step(inputs, states.map((state) => state.hidden));
     const found = this.attention.attend(outputs, states.map((state) => state.memory));
     const attentional = linear(this.combine, found.map(({ output }, row) => concatenate(output, outputs[row]))).map((own) => own.map(Math.tanh));
     return { logits: linear(this.output, attentional),
       states: hidden.map((own, row) => ({ hidden: own, attentional: attentional[row], memory: states[row].memory })),
-      calls: found.map((call, row) => ({ [CROSS[0].name]: { ...call, attentional: attentional[row] } })) };
+      calls: found.map((call, row) => ({ [CROSS[0].name]: { ...call, attentional: attentional[row] } })),
+      activations: activationsOf(embeddings, outputs, attentional) };
   }
 }
 

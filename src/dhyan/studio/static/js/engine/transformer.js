@@ -3,7 +3,7 @@
 import { addWeighted, dot, embed, layerNorm, linear, softmax, sum } from "./layers.js";
 
 /** @typedef {Float32Array} Vector */
-/** @typedef {{keys: Vector[], values: Vector[]}} Memory */
+/** @typedef {{keys: Vector[], values: Vector[], real?: number}} Memory the keys from `real` on are padding */
 /** @typedef {import("./model.js").Encoded} Encoded */
 
 /** Token embeddings times √width, plus positions. */
@@ -16,9 +16,14 @@ class Embedding {
     this.positions = positions;
   }
 
+  /** The factor of an embedding before its position is added. */
+  get scale() {
+    return Math.sqrt(this.width);
+  }
+
   /** @param {number} id @param {number} position @returns {Vector} */
   at(id, position) {
-    const vector = embed(this.table, id).map((value) => value * Math.sqrt(this.width));
+    const vector = embed(this.table, id).map((value) => value * this.scale);
     if (this.learned) return sum(vector, embed(this.learned, position));
     return this.positions === "sinusoidal" ? sum(vector, sinusoids(position, this.width)) : vector;
   }
@@ -43,9 +48,9 @@ class MultiHeadAttention {
     this.removed = -1; // the head whose context is zero, for ablation; -1: none
   }
 
-  /** Keys and values of states. @param {Vector[]} states @returns {Memory} */
-  remember(states) {
-    return { keys: linear(this.key, states), values: linear(this.value, states) };
+  /** Keys and values of states; those from `real` on are padding. @param {Vector[]} states @param {number} [real] @returns {Memory} */
+  remember(states, real = states.length) {
+    return { keys: linear(this.key, states), values: linear(this.value, states), real };
   }
 
   /** Each query attends to its own memory. @param {Vector[]} queries @param {Memory[]} memories
@@ -55,11 +60,11 @@ class MultiHeadAttention {
     /** @type {Vector[][]} */
     const weights = [];
     const contexts = projected.map((query, row) => {
-      const { keys, values } = memories[row];
+      const { keys, values, real = keys.length } = memories[row];
       const context = new Float32Array(query.length);
       weights.push(Array.from({ length: this.heads }, (_, head) => {
         const [start, stop] = [head * this.headWidth, (head + 1) * this.headWidth];
-        const own = softmax(keys.map((key) => dot(query, key, start, stop) * this.scale));
+        const own = softmax(keys.map((key, column) => (column < real ? dot(query, key, start, stop) * this.scale : -Infinity)));
         if (head !== this.removed) addWeighted(context, own, values, start, stop);
         return own;
       }));
@@ -127,22 +132,39 @@ export class TransformerEncoder {
     return this.layers.find((layer) => layer.name === name)?.attention;
   }
 
-  /** @param {number[]} ids @returns {Encoded} */
-  encode(ids) {
+  /** Those from `real` on are padding. @param {number[]} ids @param {number} [real] @returns {Encoded} */
+  encode(ids, real = ids.length) {
+    const { x, calls, input } = this.#run(ids, real);
+    const states = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
+    const summary = states[0].map((_, index) => states.slice(0, real).reduce((total, state) => total + state[index], 0) / real);
+    return { states, summary, lastRead: real - 1, real, calls, input };
+  }
+
+  /** The residual stream: the scaled embeddings without positions, and what stands after each layer before the last norm.
+   * @param {number[]} ids @returns {{shared: boolean, stages: Vector[][]}} */
+  vectors(ids) {
+    const embeddings = ids.map((id) => embed(this.embedding.table, id).map((value) => value * this.embedding.scale));
+    return { shared: true, stages: [embeddings, ...this.#run(ids, ids.length).outputs] };
+  }
+
+  #run(ids, real) {
     /** @type {Record<string, import("./model.js").Call[]>} */
     const calls = {};
-    let x = ids.map((id, position) => this.embedding.at(id, position));
+    const inputs = ids.map((id, position) => this.embedding.at(id, position));
+    const input = { embeddings: ids.map((id) => embed(this.embedding.table, id)), inputs, scale: this.embedding.scale };
+    /** @type {Vector[][]} */
+    const outputs = [];
+    let x = inputs;
     for (const { name, attention, attentionLayer, feedForward, feedForwardLayer } of this.layers) {
       x = attentionLayer.run(x, (inputs) => {
-        const memory = attention.remember(inputs);
+        const memory = attention.remember(inputs, real);
         calls[name] = attention.attend(inputs, inputs.map(() => memory));
         return calls[name].map(({ output }) => output);
       });
       x = feedForwardLayer.run(x, (inputs) => feedForward.run(inputs));
+      outputs.push(x);
     }
-    const states = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
-    const summary = states[0].map((_, index) => states.reduce((total, state) => total + state[index], 0) / states.length);
-    return { states, summary, lastRead: ids.length - 1, calls };
+    return { x, calls, outputs, input };
   }
 }
 
@@ -174,18 +196,20 @@ export class TransformerDecoder {
   }
 
   /** @param {Encoded} encoded @returns {TransformerState} */
-  start({ states }) {
-    return { past: this.layers.map(() => ({ keys: [], values: [] })), source: this.layers.map((layer) => layer.crossAttention.remember(states)), length: 0 };
+  start({ states, real }) {
+    return { past: this.layers.map(() => ({ keys: [], values: [] })), source: this.layers.map((layer) => layer.crossAttention.remember(states, real)), length: 0 };
   }
 
   /** Logits of all positions at once, with the causal mask or without it.
    * @param {number[]} ids @param {Encoded} encoded @param {boolean} masked
-   * @returns {{logits: Vector[], weights: Vector[][][]}} weights of self-attention by layer, query, head */
+   * @returns {{logits: Vector[], weights: Vector[][][], hidden: Vector[][]}} weights of self-attention by layer, query, head; the
+   *   residual stream before the first layer and after each */
   allAtOnce(ids, encoded, masked) {
     const { source } = this.start(encoded);
     /** @type {Vector[][][]} */
     const weights = [];
     let x = ids.map((id, position) => this.embedding.at(id, position));
+    const hidden = [x];
     this.layers.forEach((layer, number) => {
       x = layer.subLayers[0].run(x, (inputs) => {
         const { keys, values } = layer.selfAttention.remember(inputs);
@@ -196,9 +220,19 @@ export class TransformerDecoder {
       });
       x = layer.subLayers[1].run(x, (inputs) => layer.crossAttention.attend(inputs, inputs.map(() => source[number])).map(({ output }) => output));
       x = layer.subLayers[2].run(x, (inputs) => layer.feedForward.run(inputs));
+      hidden.push(x);
     });
-    const hidden = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
-    return { logits: linear(this.output, hidden), weights };
+    return { logits: this.predict(x), weights, hidden };
+  }
+
+  /** Logits of vectors of the residual stream, by the last norm and the output layer. @param {Vector[]} x @returns {Vector[]} */
+  predict(x) {
+    return linear(this.output, this.#normalized(x));
+  }
+
+  /** What enters the output layer. @param {Vector[]} x */
+  #normalized(x) {
+    return this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
   }
 
   /** @param {number[]} ids @param {TransformerState[]} states @returns {import("./model.js").StepResult} */
@@ -206,8 +240,16 @@ export class TransformerDecoder {
     const after = states.map((state) => ({ past: /** @type {Memory[]} */ ([]), source: state.source, length: state.length + 1 }));
     /** @type {Record<string, import("./model.js").Call>[]} */
     const calls = ids.map(() => ({}));
-    let x = ids.map((id, row) => this.embedding.at(id, states[row].length));
+    const inputs = ids.map((id, row) => this.embedding.at(id, states[row].length));
+    const activations = ids.map((id, row) => ({ embedding: embed(this.embedding.table, id), input: inputs[row],
+      layers: this.layers.map(() => /** @type {Record<string, Vector>} */ ({})), hidden: inputs[row] }));
+    const note = (number, name, vectors) => {
+      activations.forEach(({ layers }, row) => { layers[number][name] = vectors[row]; });
+      return vectors;
+    };
+    let x = inputs;
     this.layers.forEach((layer, number) => {
+      note(number, "input", x);
       const record = (name, attended) => {
         attended.forEach((call, row) => { calls[row][name] = call; });
         return attended.map(({ output }) => output);
@@ -218,12 +260,13 @@ export class TransformerDecoder {
           const past = states[row].past[number];
           state.past.push({ keys: [...past.keys, keys[row]], values: [...past.values, values[row]] });
         });
-        return record(layer.names[0], layer.selfAttention.attend(inputs, after.map((state) => state.past[number])));
+        return note(number, "self_attention", record(layer.names[0], layer.selfAttention.attend(inputs, after.map((state) => state.past[number]))));
       });
-      x = layer.subLayers[1].run(x, (inputs) => record(layer.names[1], layer.crossAttention.attend(inputs, states.map((state) => state.source[number]))));
-      x = layer.subLayers[2].run(x, (inputs) => layer.feedForward.run(inputs));
+      x = layer.subLayers[1].run(x, (inputs) => note(number, "cross_attention", record(layer.names[1], layer.crossAttention.attend(inputs, states.map((state) => state.source[number])))));
+      x = note(number, "output", layer.subLayers[2].run(x, (inputs) => note(number, "feed_forward", layer.feedForward.run(inputs))));
     });
-    const hidden = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
-    return { logits: linear(this.output, hidden), states: after, calls };
+    const hidden = this.#normalized(x);
+    activations.forEach((activation, row) => { activation.hidden = hidden[row]; });
+    return { logits: linear(this.output, hidden), states: after, calls, activations };
   }
 }

@@ -1,14 +1,19 @@
 /** From text to the trace of its translation, and to what the studio's views ask of a model beside it. */
 
+import { activationsOf } from "./activations.js";
+import { beamTree, pathOf } from "./beam_tree.js";
 import { logSoftmax } from "./layers.js";
 import { leakTest } from "./leak_test.js";
+import { logitLens } from "./logit_lens.js";
 import { Model } from "./model.js";
 import { decoderSteps, headOperands } from "./operands.js";
 import { packWeights } from "./pack.js";
+import { paddingTest } from "./padding_test.js";
 import { search } from "./search.js";
 import { BOS, EOS, Tokenizer } from "./tokenizer.js";
 import { Weights } from "./weights.js";
 import { compareWords } from "./word_diff.js";
+import { projectWords } from "./word_projection.js";
 
 const SCHEMA = "dhyan-trace/2";
 const TOP_TOKENS = 5;
@@ -52,14 +57,19 @@ export class Translator {
 
   /** The answer to a request of the page. @param {string} operation @param {any} body @param {Report} report */
   async answer(operation, body, report) {
+    if (operation === "gravity") return this.#gravity(body);
+    if (operation === "beam") return this.#beam(body, report);
     const translation = await this.#translate(body, report);
     switch (operation) {
       case "translate": return this.#trace(body, translation);
       case "step": return this.#steps(translation);
+      case "activations": return activationsOf(this.model, this.facts, this.target, translation);
       case "head": return this.#head(body, translation);
       case "importance": return this.#importance(body, translation, report);
       case "ablation": return this.#ablation(body, translation, report);
       case "leak": return this.#leak(body, translation);
+      case "padding": return paddingTest(this.model, this.source, translation.source, [BOS, ...translation.output]);
+      case "layers": return logitLens(this.model, this.target, this.model.encode(translation.source), [BOS, ...translation.output]);
       default: throw new RequestError(`the model cannot answer ${operation}`);
     }
   }
@@ -68,19 +78,44 @@ export class Translator {
   async #translate({ text, beam, prefix }, report, cached = true) {
     const key = JSON.stringify([text, beam, prefix]);
     if (cached && this.cache.has(key)) return this.cache.get(key);
-    const ids = this.source.encode(text);
-    if (!ids.length) throw new RequestError("the sentence is empty: write something to translate");
-    const longest = Math.min(MAX_TOKENS, this.facts.limits.source);
-    if (ids.length > longest) throw new RequestError(`${ids.length} tokens; the page takes at most ${longest}: write a shorter one`);
-    const source = [...ids, EOS];
+    const source = this.#encode(text);
     const forced = this.target.encode(prefix);
-    const hypothesis = await search(this.model, this.model.encode(source), { beam, prefix: forced, maxLength: this.#maxLength(ids.length, forced.length),
+    const hypothesis = await search(this.model, this.model.encode(source), { beam, prefix: forced, maxLength: this.#maxLength(source.length - 1, forced.length),
       lengthPenalty: this.facts.decoding.length_penalty, onStep: (tokens) => report(this.target.labels(tokens)) });
     const output = hypothesis.finished ? [...hypothesis.ids, EOS] : hypothesis.ids;
     const translation = { source, output, hypothesis };
     if (cached) this.cache.set(key, translation);
     if (this.cache.size > MAX_CACHED) this.cache.delete(this.cache.keys().next().value);
     return translation;
+  }
+
+  /** The token ids of a sentence, EOS last. @param {string} text */
+  #encode(text) {
+    const ids = this.source.encode(text);
+    if (!ids.length) throw new RequestError("the sentence is empty: write something to translate");
+    const longest = Math.min(MAX_TOKENS, this.facts.limits.source);
+    if (ids.length > longest) throw new RequestError(`${ids.length} tokens; the page takes at most ${longest}: write a shorter one`);
+    return [...ids, EOS];
+  }
+
+  /** Beam search with every hypothesis it considered, and greedy search beside it. @param {TranslateRequest} body @param {Report} report */
+  async #beam({ text, beam, prefix }, report) {
+    const source = this.#encode(text);
+    const encoded = this.model.encode(source);
+    const options = { beam, prefix: this.target.encode(prefix), maxLength: Math.min(MAX_TOKENS, this.facts.limits.target ?? Infinity),
+      lengthPenalty: this.facts.decoding.length_penalty, onStep: () => report([]) };
+    const greedy = await search(this.model, encoded, { ...options, beam: 1 });
+    const greedyIds = [...greedy.ids, ...(greedy.finished ? [EOS] : [])];
+    const { sequences, ...tree } = await beamTree(this, encoded, options, this.source.words(source));
+    return { ...tree, greedy: this.target.labels(greedyIds), greedy_text: this.target.decode(greedy.ids),
+      greedy_score: greedy.score, greedy_path: pathOf(tree.nodes, sequences, greedyIds) };
+  }
+
+  #gravity({ text }) {
+    const ids = this.#encode(text);
+    const projection = projectWords(this.model, ids, this.source.words(ids).slice(0, -1));
+    if (typeof projection === "string") throw new RequestError(projection);
+    return projection;
   }
 
   #maxLength(tokens, forced) {

@@ -18,6 +18,7 @@ const DEFAULT_WIDTH = 4; // where the header has greedy search, which has no tre
 /** Hypotheses kept at each step. */
 const width = () => state.beam_width || (state.beam > 1 ? state.beam : DEFAULT_WIDTH);
 
+/** @returns {View} */
 export function open() {
   const widths = el("div", { class: "segments", role: "radiogroup", "aria-label": message("beam_width_label"), on: { keydown: moveWidth } });
   const tabs = segments(message("beam_picture"), "display", [["map", message("beam_tree")], ["table", message("table")]]);
@@ -129,8 +130,9 @@ export function open() {
 
   /** Scroll the selected box into the picture, without moving the page. */
   function reveal() {
-    const box = picture.querySelector("[aria-selected=true]")?.getBBox();
-    if (!box) return;
+    const selected = picture.querySelector("[aria-selected=true]");
+    if (!(selected instanceof SVGGraphicsElement)) return;
+    const box = selected.getBBox();
     const inside = box.x - 20 >= picture.scrollLeft && box.x + box.width + 20 <= picture.scrollLeft + picture.clientWidth;
     if (state.node >= 0 && !inside) picture.scrollLeft = box.x + box.width / 2 - picture.clientWidth / 2;
     if (state.node >= 0 && (box.y < picture.scrollTop || box.y + box.height > picture.scrollTop + picture.clientHeight)) picture.scrollTop = box.y - picture.clientHeight / 2;

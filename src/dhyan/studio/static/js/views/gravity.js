@@ -13,6 +13,7 @@ const RANGE = { x: [-1, 14], y: [-5, 9] };
 const COLLAPSE_DISTANCE = 0.05;
 const COLOR_INDICES = { money: 3, bank: 1, river: 2 };
 
+/** @returns {View} */
 export function open() {
   const container = el("div", { class: "gravity-container" });
   const node = el("section", { class: "gravity", "aria-labelledby": "view-title" },

@@ -1,32 +1,66 @@
-/** Head view: one attention head of a Transformer in stages, from Q K V to its output, recomputed on the page. */
+/** Head view: one attention head of a Transformer in stages, from Q K V over √d and the mask to its output, recomputed on the page; then the prediction after every layer. */
 
-import { el, setChildren } from "../dom.js";
+import { el, setChildren, withSubscripts } from "../dom.js";
 import { post } from "../api.js";
 import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls } from "../controls.js";
 import { card } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
 import { formatNumber } from "../numbers.js";
-import { state, set, colorScaleOf } from "../state.js";
-import { ROLES, blockAt, blocksOf, sides } from "../trace.js";
+import { state, set, colorScaleOf, viewsOf } from "../state.js";
+import { ROLES, blockAt, blocksOf, hasHeads, hasRole, sides } from "../trace.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
-import { agreementBadge } from "../stage.js";
+import { agreementBadge, stage } from "../stage.js";
 import { modelStages } from "./head/stages.js";
+import { layersPanel } from "./head/layers_panel.js";
+import { maskPanel } from "./head/mask_panel.js";
 import { recomputeHead, unpackHead } from "./head/recompute.js";
 
+const LAST_OF_MASK = 6; // stages before the panel of the mask
+const LAYERS_STAGE = 11;
+
+/** @returns {View} */
 export function open() {
   const chooserBox = el("div");
   const overall = el("div", { class: "agreement" });
   const picture = el("div", { class: "picture" });
-  const stages = el("div");
+  const stageLinks = el("nav", { class: "stage-links", "aria-label": message("inside_stages") });
+  const [firstStages, lastStages] = [el("div"), el("div")];
+  const [mask, layers] = [maskPanel(), layersPanel()];
+  const maskBox = el("details", { class: "stage-panel", id: "panel-mask", on: { toggle: () => openPanel(maskBox.open) } },
+    el("summary", {}, message("inside_leak_test")), mask.node);
+  const layersBox = el("div", { id: "panel-layers" }, stage({ number: LAYERS_STAGE, title: message("layers_title"), text: message("inside_layers_text") }, layers.node));
+  const stages = el("div", { class: "head-stages", hidden: true }, firstStages, maskBox, lastStages, layersBox);
+  const empty = el("div");
   const node = el("section", { class: "head-view", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("qkv_title"))), chooserBox, overall, picture, stages);
+    el("header", {}, el("h1", { id: "view-title" }, message("qkv_title"))), chooserBox, stageLinks, overall, picture, empty, stages);
   let stop = new AbortController();
   let trace = null;
   let headResult = null; // role, layer, head, the model's operands and the recomputed values
   let map = null;
   let expanded = false;
+  let maskLoaded = ""; // the request whose tests the panel shows
+
+  /** The mask's panel was opened or closed: it is filled when it is first seen. */
+  function openPanel(open) {
+    set({ stage: open ? "mask" : state.stage === "mask" ? "" : state.stage }, { replace: true });
+    if (open) loadMask();
+  }
+
+  function loadMask() {
+    const request = JSON.stringify(requestBody());
+    if (maskLoaded === request) return;
+    maskLoaded = request;
+    mask.load();
+  }
+
+  /** Open the stage of the state, and scroll to it. */
+  function showStage() {
+    maskBox.open = state.stage === "mask";
+    const wanted = { mask: maskBox, layers: layersBox }[state.stage];
+    wanted?.scrollIntoView({ block: "start" });
+  }
 
   async function load() {
     stop.abort();
@@ -34,15 +68,19 @@ export function open() {
     const { signal } = stop;
     headResult = null;
     if (!state.text || !state.model) return renderEmpty(el("p", { class: "muted" }, message("empty_view")));
-    if (!stages.childElementCount) setChildren(stages, el("p", { class: "muted" }, message("qkv_working")));
+    if (stages.hidden) setChildren(empty, el("p", { class: "muted" }, message("qkv_working")));
     showStatus(message("qkv_working"));
     try {
       trace = await fetchTrace({}, signal);
+      if (!hasHeads(trace)) return showOther();
       const selected = selectedHead(trace);
       const response = await post("/api/head", { ...requestBody(), role: selected.role, layer: selected.layer, head: selected.head }, signal);
       const head = unpackHead(response);
+      const first = stages.hidden;
       headResult = { ...selected, operands: head, computed: recomputeHead(head, selected.head) };
       render();
+      loadPanels();
+      if (first) showStage();
       showStatus(message("qkv_done", headResult.head, headResult.layer, trace.model));
     } catch (error) {
       if (error.name === "AbortError") return null;
@@ -53,18 +91,37 @@ export function open() {
   }
 
   function renderEmpty(...children) {
-    for (const element of [chooserBox, overall, picture]) setChildren(element);
-    setChildren(stages, ...children);
+    for (const element of [chooserBox, stageLinks, overall, picture]) setChildren(element);
+    stages.hidden = true;
+    setChildren(empty, ...children);
+  }
+
+  /** A trace without heads is shown by one step of its decoder. */
+  function showOther() {
+    if (viewsOf("inside").includes("step")) return set({ view: "step" }, { replace: true });
+    renderEmpty(el("p", {}, message("inside_no_heads")));
+    return showStatus(message("inside_no_heads"));
+  }
+
+  let layersLoaded = ""; // the request whose predictions the panel shows
+  function loadPanels() {
+    layersBox.hidden = !hasRole(trace, "decoder_self");
+    const request = JSON.stringify(requestBody());
+    if (!layersBox.hidden && layersLoaded !== request) layers.load();
+    layersLoaded = request;
+    if (maskBox.open) loadMask();
   }
 
   function render() {
+    setChildren(empty);
+    stages.hidden = false;
     renderChooser();
     const [queryTokens, keyTokens] = labels();
     const { computed, operands: head } = headResult;
     const differences = Object.values(computed.differences);
     const count = [head.queries, head.keys, head.values, head.scores, head.weights, head.context, head.layerOutput]
       .reduce((total, table) => total + table.length * table[0].length, 0);
-    setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...differences.reduce((a, b) => (a[0] >= b[0] ? a : b)))));
+    setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...largestDifference(differences))));
     map = drawHeatmap({ values: computed.weights, rows: queryTokens, columns: keyTokens, label: message("qkv_map", headResult.head, headResult.layer),
       hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: colorScaleOf(head.mask.length), selected: selectedCell(), maxWidth: picture.clientWidth,
       describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
@@ -89,8 +146,27 @@ export function open() {
   function renderStages() {
     const [queryTokens, keyTokens] = labels();
     const [i, j] = selectedCell();
-    setChildren(stages, ...modelStages({ head: headResult.operands, computed: headResult.computed, i, j, queryTokens, keyTokens, number: headResult.head,
-      cross: headResult.role === "cross", expanded }));
+    const nodes = modelStages({ head: headResult.operands, computed: headResult.computed, i, j, queryTokens, keyTokens, number: headResult.head,
+      cross: headResult.role === "cross", expanded });
+    setChildren(firstStages, ...nodes.slice(0, LAST_OF_MASK));
+    setChildren(lastStages, ...nodes.slice(LAST_OF_MASK));
+    if (!stageLinks.childElementCount) renderLinks();
+  }
+
+  /** Links to the stages, in order. */
+  function renderLinks() {
+    const names = ["q", "K", "V", "q Kᵀ", "÷ √d", message("inside_mask"), "softmax", "Σ α v", message("inside_join"), "W_O", message("inside_layers")];
+    setChildren(stageLinks, el("ol", {}, ...names.slice(0, layersBox.hidden ? -1 : undefined).map((name, index) => el("li", {},
+      el("button", { type: "button", on: { click: () => goTo(index + 1) } }, el("span", { class: "stage-number", "aria-hidden": "true" }, String(index + 1)),
+        el("span", {}, ...withSubscripts(name)))))));
+  }
+
+  /** Scroll to a stage; its heading gets the focus. */
+  function goTo(number) {
+    const heading = stages.querySelector(`#stage-${number}`);
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+    heading.closest(".stage").scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
   }
 
   function renderChooser() {
@@ -117,35 +193,47 @@ export function open() {
   }
 
   const reload = () => {
+    [maskLoaded, layersLoaded] = ["", ""];
     invalidateTrace();
     load();
   };
+  /** Picture and numbers of the open stage; null if none is open. */
+  const stageData = () => ({ mask, layers }[state.stage]?.exportData() ?? null);
+
   load();
   document.addEventListener("retranslate", reload);
   return {
     node,
     update(changed) {
+      if (changed.has("stage") && !stages.hidden) showStage();
+      if (maskLoaded && maskBox.open) mask.update(changed);
+      if (!layersBox.hidden) layers.update(changed);
       if (["text", "model", "beam", "prefix", "role", "layer", "head"].some((key) => changed.has(key))) {
         const key = document.activeElement?.dataset?.key;
         load().then(() => key && chooserBox.querySelector(`[data-key="${key}"]`)?.focus());
       } else if (headResult && changed.has("scale")) {
         render();
       } else if (headResult && (changed.has("target") || changed.has("source"))) {
-        chooserBox.querySelector("[data-key=target]").value = String(selectedCell()[0] + 1);
+        chooserBox.querySelector("select[data-key=target]").value = String(selectedCell()[0] + 1);
         map.setFocus(selectedCell(), { focus: false, announce: false });
         renderStages();
       }
     },
-    exportData: () => ({ trace, picture: picture.querySelector("svg"), table: headResult && { values: headResult.computed.weights,
-      rows: labels()[0].map((token) => token.text), columns: labels()[1].map((token) => token.text) } }),
+    exportData: () => ({ trace, ...(stageData() ?? { picture: picture.querySelector("svg"), table: headResult && { values: headResult.computed.weights,
+      rows: labels()[0].map((token) => token.text), columns: labels()[1].map((token) => token.text) } }) }),
     close() {
       stop.abort();
+      mask.close();
+      layers.close();
       document.removeEventListener("retranslate", reload);
     },
   };
 }
 
-/** Role, layer and head of the state, clamped to the model. */
+/** The largest of several differences, each with its largest magnitude. @param {[number, number][]} differences */
+const largestDifference = (differences) => differences.reduce((a, b) => (a[0] >= b[0] ? a : b));
+
+/** Role, layer and head of the state, clamped to the model. @param {Trace} trace */
 function selectedHead(trace) {
   const role = [state.role, "cross", "encoder_self"].find((role) => role && blocksOf(trace, role).length);
   const block = blockAt(trace, role, state.layer || Infinity);

@@ -1,4 +1,4 @@
-/** Heads view: thumbnails of all heads, one enlarged, and its ablation. */
+/** Heads view: all heads of all layers and roles at a glance, one enlarged, its ablation, and the statistics of a role. */
 
 import { post } from "../api.js";
 import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
@@ -10,13 +10,15 @@ import { formatNumber, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
 import { state, set, address, colorScaleOf, showsSpecials } from "../state.js";
 import { showStatus } from "../status.js";
-import { ROLES, blocksOf, heads, mergeUnits, selectHead } from "../trace.js";
+import { ROLES, blocksOf, hasHeads, hasRole, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
 import { viewSettings } from "../view_settings.js";
 import { STATISTICS, headStatistics, formatStatistic } from "./heads/statistics.js";
 import { difference, likelihood } from "./heads/ablation.js";
+import { headGrid } from "./heads/head_grid.js";
 import { definitions, tileGallery } from "./heads/tiles.js";
 
+/** @returns {View} */
 export function open() {
   const note = el("div", { class: "heads-note" });
   const roleControl = segments(message("heads_role"), "role", ROLES.map((role) => [role, message(`heads_${role}`)]));
@@ -26,22 +28,29 @@ export function open() {
   const legendLine = el("p", { class: "heads-legend muted" });
   const enlarged = el("div", { class: "heads-enlarged" });
   const definitionBox = el("div", { class: "heads-definitions" });
-  const gallery = tileGallery((tile) => {
-    set({ layer: tile.layer, head: tile.head }, { replace: true });
-    if (enlarged.getBoundingClientRect().top > innerHeight * 0.8) enlarged.scrollIntoView({ block: "start" });
-  });
-  const content = el("div", { class: "heads-content", hidden: true }, gallery.node, enlarged, definitionBox);
+  const gallery = tileGallery((tile) => choose({ layer: tile.layer, head: tile.head }));
+  const grid = headGrid((role, layer, head) => choose({ role, layer, head }));
+  const glance = el("div", { class: "heads-glance" }, legendLine, grid.node, el("p", { class: "muted" }, message("heads_glance_text")));
+  const statisticsBox = el("div", { class: "heads-statistics-box" }, el("h2", {}, message("heads_statistics_title")), controls(roleControl, order), gallery.node, definitionBox);
+  const content = el("div", { class: "heads-content", hidden: true }, glance, enlarged, statisticsBox);
   const node = el("section", { class: "heads", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_heads"))),
     el("p", { class: "muted" }, message("heads_intro")),
-    controls(roleControl, order, settings.button, settings.panel), note, legendLine, content);
+    controls(settings.button, settings.panel), note, content);
   let trace = null;
   let importance = {};
-  let tiles = [];
+  let tiles = []; // of the shown role
+  let measuring = false; // the importance of the heads is asked for
   let selectedView = null;
   let updateAblation = () => {};
   let stop = new AbortController();
   let ablationRequest = new AbortController();
+
+  function choose(patch) {
+    set(patch, { replace: true });
+    const { top, bottom } = enlarged.getBoundingClientRect();
+    if (top > innerHeight * 0.8 || bottom < innerHeight * 0.2) enlarged.scrollIntoView({ block: "start" });
+  }
 
   /** The colour scale of all tiles, by the longer side of the sentence pair. */
   const tileScale = () => colorScaleOf(Math.max(trace.source.words.length, trace.target.words.length));
@@ -49,7 +58,7 @@ export function open() {
   /** The selected role, if the model has it, else cross-attention. */
   function shownRole() {
     const role = state.role || "encoder_self";
-    return blocksOf(trace, role).length ? role : "cross";
+    return hasRole(trace, role) ? role : "cross";
   }
 
   const languages = (role) => {
@@ -61,7 +70,7 @@ export function open() {
     stop.abort();
     ablationRequest.abort();
     stop = new AbortController();
-    [trace, importance, tiles, selectedView] = [null, {}, [], null];
+    [trace, importance, tiles, selectedView, measuring] = [null, {}, [], null, false];
     content.hidden = true;
     setChildren(note, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
@@ -75,30 +84,41 @@ export function open() {
     }
   }
 
-  /** Render all heads; their importance is requested once and added when it arrives. */
-  async function show() {
+  /** Render all heads; their importance is measured once and added when it arrives. */
+  function show() {
     if (!trace) return null;
-    content.hidden = false;
     const role = shownRole();
     const blocks = blocksOf(trace, role);
     if (!blocks.length) return showNoAttention();
-    const many = blocks.some((block) => block.shape[0] > 1);
+    content.hidden = false;
+    const many = hasHeads(trace);
     syncControls(role);
     setChildren(note, ...(many ? [] : noHeadsNotice()));
     setChildren(legendLine, legend(message(tileScale() === "sqrt" ? "square_root" : "linear"), tileScale()),
       !showsSpecials() && ` · ${message("heads_partial")}`);
     setChildren(definitionBox, definitions(many));
-    render(role, blocks);
-    showStatus(message("heads_done", trace.model, blocks.length * blocks[0].shape[0]));
-    if (!many || importance[role]) return null;
+    render();
+    showStatus(message("heads_done", trace.model, shownRoles().reduce((total, own) => total + headsOf(own), 0)));
+    return many && measure(stop.signal);
+  }
+
+  const shownRoles = () => ROLES.filter((role) => hasRole(trace, role));
+  const headsOf = (role) => blocksOf(trace, role).reduce((total, block) => total + block.shape[0], 0);
+
+  /** Ask for the importance of every head, that of the shown role first. */
+  async function measure(signal) {
+    if (measuring) return;
+    measuring = true;
     try {
-      const response = await post("/api/heads/importance", { ...requestBody(), role }, stop.signal);
-      importance[role] = response.logprob_changes;
-      if (trace && shownRole() === role) render(role, blocks);
+      for (const role of [shownRole(), ...shownRoles()]) {
+        if (importance[role] || blocksOf(trace, role)[0].shape[0] === 1) continue;
+        const response = await post("/api/heads/importance", { ...requestBody(), role }, signal);
+        importance[role] = response.logprob_changes;
+        renderTiles();
+      }
     } catch (error) {
-      showStatus(error);
+      if (error.name !== "AbortError") showStatus(error);
     }
-    return null;
   }
 
   /** Notice for a model without any attention. */
@@ -116,7 +136,7 @@ export function open() {
   }
 
   function transformerLink() {
-    const other = models().find((model) => model.decoder === "transformer");
+    const other = models().find((model) => model.views.includes("head"));
     return other && link(message("heads_use_model", other.name), { model: other.name });
   }
 
@@ -136,9 +156,24 @@ export function open() {
     order.querySelector("select").value = state.order;
   }
 
-  function render(role, blocks) {
+  function render() {
+    renderTiles();
+    selectTile();
+  }
+
+  /** The small maps and their statistics; the enlarged head stays. */
+  function renderTiles() {
+    const roles = shownRoles().map((role) => ({ role, tiles: tilesOf(role) }));
+    tiles = roles.find(({ role }) => role === shownRole()).tiles;
+    grid.show(roles.map(({ role, tiles: own }) => ({ role, tiles: own.filter((tile) => !tile.summary) })), tileScale());
+    gallery.show(tiles, { order: state.order, scale: tileScale() });
+    markTile(selectedTile());
+  }
+
+  /** A tile for every head of a role, and for the mean and the largest of each layer. */
+  function tilesOf(role) {
     const options = { unit: state.unit, specials: showsSpecials() };
-    const candidates = blocks.flatMap((block, index) => {
+    const candidates = blocksOf(trace, role).flatMap((block, index) => {
       const tables = heads(block);
       const names = tables.map((_, head) => String(head + 1));
       return [...names, ...(tables.length > 1 ? ["avg", "max"] : [])].map((head) => {
@@ -155,25 +190,30 @@ export function open() {
             : headStatistics(fullView.values, summary ? null : importance[role]?.[index]?.[Number(head) - 1] ?? null) };
       });
     });
-    tiles = candidates.filter((tile) => tile.values[0]?.length);
-    gallery.show(tiles, { order: state.order, scale: tileScale() });
-    selectTile();
+    return candidates.filter((tile) => tile.values[0]?.length);
   }
 
-  /** Select the tile of the state, clamped to the model. */
-  function selectTile() {
+  /** The tile of the state, clamped to the model. */
+  function selectedTile() {
     const headCount = Math.max(...tiles.map((tile) => Number(tile.head) || 1));
     const head = Number(state.head) ? String(Math.min(Number(state.head), headCount)) : state.head || "1";
     const layer = Math.min(state.layer || 1, tiles.at(-1).layer);
     Object.assign(node.dataset, { layer: `${layer} ${tiles.at(-1).layer}`, head: `${Number(head) || 0} ${headCount}` }); // for keys
-    enlarge(shownRole(), tiles.find((tile) => tile.layer === layer && tile.head === head) ?? tiles[0]);
+    return tiles.find((tile) => tile.layer === layer && tile.head === head) ?? tiles[0];
+  }
+
+  const selectTile = () => enlarge(shownRole(), selectedTile());
+
+  function markTile(tile) {
+    gallery.mark(tile.layer, tile.head);
+    grid.mark(shownRole(), tile.layer, tile.head);
   }
 
   function enlarge(role, tile) {
-    gallery.mark(tile.layer, tile.head);
+    markTile(tile);
     selectedView = tile.view;
     const [rowLanguage, columnLanguage] = languages(role);
-    const title = tile.title ?? tile.name;
+    const title = hasHeads(trace) ? `${message(`heads_${role}`)} · ${tile.title ?? tile.name}` : tile.title ?? tile.name;
     const live = el("p", { class: "live", "aria-live": "polite" });
     const ablationBox = el("div", {});
     updateAblation = () => renderAblation(role, tile, ablationBox);
@@ -199,7 +239,7 @@ export function open() {
         announce(row, column);
       },
       onHover: (row, column) => row !== null && column !== null && announce(row, column),
-      onOpen: (row, column) => set({ view: card()?.score === "heads" ? "head" : "step", target: row + 1, source: column + 1 }) }));
+      onOpen: (row, column) => set({ view: hasHeads(trace) ? "head" : "step", target: row + 1, source: column + 1 }) }));
     announce(...selection);
     updateAblation();
   }

@@ -22,6 +22,7 @@ const low = (score) => score.low ?? score.value; // a single sentence has no int
 const high = (score) => score.high ?? score.value;
 const within = (score) => message("length_range", formatNumber(low(score), 1), formatNumber(high(score), 1));
 
+/** @returns {View} */
 export function open() {
   const resultsBox = el("div", { class: "length-results" });
   const verdict = el("p", { class: "length-verdict", "aria-live": "polite" });
@@ -101,7 +102,9 @@ export function open() {
     const selected = groups[state.bucket - 1] ? state.bucket - 1 : null;
     const top = Math.max(...measuredResults.flatMap((result) => result.buckets.map(high)));
     const choose = (_, point) => set({ bucket: point.x + 1 }, { replace: true });
+    /** @type {import("../scales.js").Axis} */
     const x = { scale: "names", names: groups.map(bucketLabel), title: message("length_words") };
+    /** @type {import("../chart.js").Chart} */
     const lines = {
       label: message("length_chart"), summary: summaryText(measuredResults) || message("length_chart"), hint: message("length_hint"),
       x, selectedX: selected, onSelect: choose,
@@ -114,6 +117,7 @@ export function open() {
       describe: (series, { part: bucket }) => message("length_point", series.name, bucketLabel(bucket), formatNumber(bucket.value, 1),
         formatNumber(low(bucket), 1), formatNumber(high(bucket), 1), bucket.sentences),
     };
+    /** @type {import("../chart.js").Chart} */
     const bars = {
       label: message("length_counts"), hint: "", x: { ...x, title: "" }, selectedX: selected, onSelect: choose,
       left: lines.left, right: lines.right, height: 120,

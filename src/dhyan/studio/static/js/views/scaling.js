@@ -10,12 +10,15 @@ import { MAX_KEYS, PAIRS, QUERIES, WIDTHS, means, scores, variances } from "./sc
 
 const DEBOUNCE = 150; // debounce of the seed slider in milliseconds
 const VANISHED = 0.1;
-const LINES = [ // series of the right chart: message, colour, statistic, scaled
+/** @type {[message: string, colorIndex: number, statistic: "largest" | "gradient", scaled: boolean][]} */
+const LINES = [ // series of the right chart
   ["scale_max_raw", 2, "largest", false], ["scale_max_scaled", 1, "largest", true],
   ["scale_gradient_raw", 4, "gradient", false], ["scale_gradient_scaled", 3, "gradient", true],
 ];
+/** @returns {import("../scales.js").Axis} */
 const X = () => ({ title: message("scale_d"), scale: "log", base: 2, from: 2, to: 1024, format: String });
 
+/** @returns {View} */
 export function open() {
   const left = chart(varianceChart());
   const right = chart(softmaxChart());
@@ -34,9 +37,10 @@ export function open() {
   let timer = 0;
 
   function renderNumbers() {
+    /** @type {[boolean, string][]} */
     const kinds = [[false, "scale_row_raw"], [true, "scale_row_scaled"]];
     const columns = ["scale_column_deviation", "scale_column_max", "scale_column_gradient"];
-    const row = ([scaled, key]) => {
+    const row = (/** @type {[boolean, string]} */ [scaled, key]) => {
       const { largest, gradient } = means(state.seed, state.dimension, state.keys, scaled);
       return el("tr", { "data-kind": scaled ? "scaled" : "raw" }, el("th", { scope: "row" }, message(key)),
         el("td", {}, scaled ? "1" : `√${state.dimension} = ${formatNumber(Math.sqrt(state.dimension), 1)}`),
@@ -93,7 +97,7 @@ function widthSlider() {
 
 const choose = (_, point) => set({ dimension: point.x }, { replace: true });
 
-/** Chart: variance of q·k by width. */
+/** Chart: variance of q·k by width. @returns {import("../chart.js").Chart} */
 function varianceChart() {
   const measured = variances(state.seed);
   const points = (values) => WIDTHS.map((x, index) => ({ x, y: values[index] }));
@@ -108,7 +112,7 @@ function varianceChart() {
   };
 }
 
-/** Chart: saturation of the softmax by width. */
+/** Chart: saturation of the softmax by width. @returns {import("../chart.js").Chart} */
 function softmaxChart() {
   const meanRows = [false, true].map((scaled) =>
     WIDTHS.map((width) => means(state.seed, width, state.keys, scaled)));
@@ -122,9 +126,10 @@ function softmaxChart() {
   };
 }
 
-/** Chart: weights of one softmax, raw and scaled. */
+/** Chart: weights of one softmax, raw and scaled. @returns {import("../chart.js").Chart} */
 function weightChart() {
   const rawScores = scores(state.seed, state.dimension, state.keys);
+  /** @returns {import("../chart.js").Series} */
   const bars = (name, colorIndex, values) => ({ name, colorIndex, kind: "bars",
     points: softmax(values).map((y, index) => ({ x: index, y })) });
   return {

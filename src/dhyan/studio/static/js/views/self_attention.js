@@ -2,6 +2,7 @@
 
 import { el, setChildren, withSubscripts } from "../dom.js";
 import { post } from "../api.js";
+import { standalone } from "../embedded_trace.js";
 import { matrixEditor } from "../matrix_editor.js";
 import { maxDifference, formatTiny } from "../numbers.js";
 import { state, set } from "../state.js";
@@ -21,7 +22,7 @@ const presets = (selected) => el("div", { class: "presets", role: "group", "aria
   ...Object.keys(PRESETS).map((name) => el("button", { type: "button", "data-toy": name, "aria-pressed": selected === name,
     on: { click: () => set({ toy: name }) } }, message(`qkv_${name}`))));
 
-/** The toy of the state; edits are stored in the URL at once. */
+/** The toy of the state; edits are stored in the URL at once. @returns {View} */
 export function open() {
   const content = el("div", { class: "toy" });
   const node = el("section", { class: "self-attention", "aria-labelledby": "view-title" },
@@ -32,6 +33,7 @@ export function open() {
   let stages = null;
   let encoded = "";
   let top = null;
+  const store = () => set({ toy: encoded }, { replace: true });
 
   function recompute() {
     session.result = computeToy(session.toy);
@@ -45,7 +47,7 @@ export function open() {
     recompute();
     stages.show();
     renderHead();
-    set({ toy: encoded }, { replace: true });
+    store();
   }
 
   /** The shape or the set of stages changed: rebuild. */
@@ -54,8 +56,8 @@ export function open() {
     stages = toyStages(session);
     top = el("div", { class: "toy-header" });
     renderHead();
-    setChildren(content, top, wordStage(), ...stages.nodes, checkStage());
-    set({ toy: encoded }, { replace: true });
+    setChildren(content, top, wordStage(), ...stages.nodes, !standalone && checkStage());
+    queueMicrotask(store); // the page does not know a view before it is open
     if (focus) node.querySelector(focus)?.focus();
   }
 
@@ -131,7 +133,7 @@ export function open() {
     update(changed) {
       if (changed.has("toy") && state.toy !== encoded) loadToy();
     },
-    exportData: () => ({ picture: node.querySelector("svg.plot"), trace: null,
+    exportData: () => ({ picture: content, trace: null,
       table: { values: session.result.weights, rows: session.toy.words, columns: session.toy.words } }),
     close: () => stop.abort(),
   };

@@ -1,16 +1,19 @@
 /** One decoder step of a recurrent model: every number of the attention, recomputed on the page. */
 
 import { el, setChildren, text } from "../dom.js";
+import { keepFocus } from "../focus.js";
 import { post } from "../api.js";
 import { badge } from "../arithmetic.js";
 import { requestBody, fetchTrace } from "../traces.js";
 import { slider } from "../controls.js";
 import { card, models } from "../header.js";
 import { formatNumber, maxDifference, formatTiny } from "../numbers.js";
-import { state, set, address } from "../state.js";
+import { state, set, address, viewsOf } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
+import { hasRole } from "../trace.js";
 import { message } from "../messages.js";
+import { maskPanel } from "./head/mask_panel.js";
 import { computationGrid, WIDE_COLUMN, TINY_COLUMN } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
@@ -28,12 +31,16 @@ async function stepsOf(signal) {
   return cache.get(key);
 }
 
+/** @returns {View} */
 export function open() {
   const top = el("div", { class: "step-top" });
   const picture = el("div", { class: "step-picture" });
   const predictions = el("div", { class: "step-predictions" });
+  const mask = maskPanel();
+  const tests = el("details", { class: "stage-panel alone", hidden: true, on: { toggle: () => tests.open && mask.load() } },
+    el("summary", {}, message("inside_order_test")), mask.node);
   const node = el("section", { class: "step", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, predictions);
+    el("header", {}, el("h1", { id: "view-title" }, message("step_title"))), top, picture, predictions, tests);
   const expandedRows = new Set();
   let stop = new AbortController();
   let response = null; // the trace and its steps
@@ -50,15 +57,20 @@ export function open() {
     stop.abort();
     stop = new AbortController();
     response = computed = null;
+    [tests.hidden, tests.open] = [true, false];
     setChildren(top);
     setChildren(predictions);
-    if (card()?.score === "none") return renderNoAttention();
     setChildren(picture, el("p", { class: "muted" }, state.text ? message("working") : message("empty_view")));
     if (!state.text || !state.model) return;
     showStatus(message("working"));
     const { signal } = stop;
     try {
-      const [trace, operands] = await Promise.all([fetchTrace({}, signal), stepsOf(signal)]);
+      const trace = await fetchTrace({}, signal);
+      if (signal.aborted) return;
+      if (hasRole(trace, "decoder_self") && viewsOf("inside").includes("head")) return set({ view: "head" }, { replace: true });
+      tests.hidden = false;
+      if (!hasRole(trace, "cross")) return renderNoAttention();
+      const operands = await stepsOf(signal);
       if (signal.aborted) return;
       response = { trace, operands };
       if (operands.score === "bottleneck") return renderBottleneck();
@@ -90,7 +102,7 @@ export function open() {
   const alternatives = () => el("p", { class: "step-links" }, ...compatibleModels());
 
   function compatibleModels() {
-    const compatible = models().filter((model) => model.name !== state.model && SUPPORTED_SCORES.includes(model.score)).slice(0, 4);
+    const compatible = models().filter((model) => model.name !== state.model && model.views.includes("step") && SUPPORTED_SCORES.includes(model.score)).slice(0, 4);
     return compatible.length ? compatible.map((model) => link({ model: model.name }, message("step_to_model", model.name))) : [el("span", {}, message("step_no_model"))];
   }
 
@@ -179,7 +191,8 @@ export function open() {
       class: i < step ? "past" : i === step ? "current" : "future", "aria-current": i === step ? "step" : null,
       on: { click: () => set({ target: i + 1 }, { replace: true }) } }, token.text)));
     if (focused) row.children[step].focus();
-    row.scrollTop = row.children[step].offsetTop - row.clientHeight / 2;
+    const current = row.children[step];
+    if (current instanceof HTMLElement) row.scrollTop = current.offsetTop - row.clientHeight / 2;
   }
 
   /** The most probable tokens after the step. */
@@ -188,7 +201,7 @@ export function open() {
     setChildren(predictions, el("h2", {}, message("step_prediction"), " ", text(token.text, languages().target)),
       el("p", { class: "muted" }, message(response.operands.after ? "step_prediction_after" : "step_prediction_before")),
       el("ol", { class: "step-top-tokens" }, ...step.top_tokens.map(([word, prob]) => el("li", { class: word === token.text ? "current" : null },
-        text(word, languages().target), el("span", { class: "step-bar", style: { "--share": prob / largest } }),
+        text(word, languages().target), el("span", { class: "step-bar", style: { "--share": String(prob / largest) } }),
         el("span", { class: "number" }, formatNumber(prob))))));
   }
 
@@ -219,7 +232,7 @@ export function open() {
 
   let width = 0;
   const watcher = new ResizeObserver(() => {
-    if (computed && Math.abs(picture.clientWidth - width) > 24) render();
+    if (computed && Math.abs(picture.clientWidth - width) > 24) keepFocus(picture, render);
     width = picture.clientWidth;
   });
   watcher.observe(node);
@@ -229,6 +242,7 @@ export function open() {
   return {
     node,
     update(changed) {
+      mask.update(changed);
       if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
       else if (!computed) return;
       else if (changed.has("target") || changed.has("source")) render();
@@ -238,6 +252,7 @@ export function open() {
     close() {
       pause();
       stop.abort();
+      mask.close();
       watcher.disconnect();
       document.removeEventListener("retranslate", load);
       document.removeEventListener("toggle-play", toggle);

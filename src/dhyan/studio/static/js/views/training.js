@@ -10,6 +10,7 @@ import { card, updateModels } from "../header.js";
 import { curves } from "./training/curves.js";
 import { probe } from "./training/probe.js";
 
+/** @returns {View} */
 export function open() {
   const choice = el("select", { on: { change: () => set({ run: choice.value, checkpoint: -1 }) } });
   const field = el("label", { class: "field" }, el("span", {}, message("train_run")), choice);
@@ -92,7 +93,7 @@ export function open() {
 
   function renderProgress(status) {
     const running = currentRun.toy && status.state === "running";
-    for (const button of toys.children) button.disabled = runs.some((run) => run.toy && run.progress.state === "running");
+    for (const button of toys.querySelectorAll("button")) button.disabled = runs.some((run) => run.toy && run.progress.state === "running");
     if (!running) return setChildren(progressBox, ...(currentRun.toy ? outcome(status) : []));
     const progressText = status.loss === null ? message("train_starting", currentRun.name)
       : message("train_progress", currentRun.name, status.step, status.steps, formatNumber(status.loss, 3))
@@ -129,7 +130,7 @@ export function open() {
   }
 
   async function train(task) {
-    for (const button of toys.children) button.disabled = true;
+    for (const button of toys.querySelectorAll("button")) button.disabled = true;
     try {
       const run = { ...withLanguages(await post("/api/toys", { task })), announceEnd: true };
       runs = [...runs, run];
@@ -137,7 +138,7 @@ export function open() {
       set({ run: run.name, checkpoint: -1 });
     } catch (error) {
       showStatus(error);
-      for (const button of toys.children) button.disabled = false;
+      for (const button of toys.querySelectorAll("button")) button.disabled = false;
     }
   }
 

@@ -7,7 +7,7 @@ export function pathTo(nodes, node) {
   return path;
 }
 
-/** The winner: the first result. */
+/** The winner: the first result. @param {Pick<BeamTree, "results">} tree */
 export const winnerOf = (tree) => tree.results[0];
 
 /** Position of the first difference of two sequences; undefined if one continues the other. */
@@ -19,6 +19,7 @@ function firstDifference(a, b) {
 /**
  * The facts behind the answer: the winner, the second, where they part, whether the division by
  * length decided, and what greedy search does instead.
+ * @param {Omit<BeamTree, "beam" | "length_penalty" | "source" | "greedy">} tree
  */
 export function explainWinner(tree) {
   const { nodes, results } = tree;

@@ -1,20 +1,23 @@
 /** Picture of a beam search: columns are steps, boxes hypotheses, and lines join them to their parents. */
 
-import { svg } from "../../dom.js";
+import { closest, svg } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
+import { fontOfSize, textWidth } from "../../text_width.js";
 import { layoutTree, linkPath, neighbour } from "../../tree_layout.js";
 import { finished, labelOf, pathTo, winnerOf } from "./explain.js";
 
 const [TOP, LEFT, MARGIN] = [26, 8, 26]; // the column titles, the left margin, and between columns
 const [TALL, SMALL, GAP] = [46, 26, 8]; // heights of kept and of dropped boxes, and the space between
 const WIDEST = 230;
-const FONT = '15px "Noto Sans Devanagari", system-ui, sans-serif';
+const FONT = fontOfSize(15);
+const NUMBER_FONT = "11px ui-monospace, Menlo, Consolas, monospace";
+const INSET = 8; // pixels between a box and its text
 
 /**
  * Draw the tree; only the boxes of `shown` nodes.
- * @param {{tree: object, shown: number[], selected: number, lang: string, describe: (node: number) => string,
- *   onSelect: (node: number, focused: boolean) => void}} options
+ * @param {{tree: BeamTree, shown: number[], selected: number, lang: string, describe: (node: number) => string,
+ *   onSelect: (node: number) => void}} options
  */
 export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   const winning = new Set([0, ...pathTo(tree.nodes, winnerOf(tree))]);
@@ -46,16 +49,13 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
     const top = middle - size / 2;
     const small = node.fate === "dropped";
     const start = node.parent < 0;
-    const score = (value) => formatNumber(value, 2);
     const group = svg("g", { class: `beam-node ${start ? "start" : node.fate}${wins ? " winning" : ""}`, role: "treeitem", tabindex: -1,
       "aria-level": node.step + 1, "aria-label": describe(node.index), "aria-selected": false, "data-node": node.index },
     svg("rect", { class: "beam-box", x, y: top, width: column.width, height: size, rx: 8 }),
     finished(node) && svg("rect", { class: "beam-inner", x: x + 3, y: top + 3, width: column.width - 6, height: size - 6, rx: 6 }),
     svg("text", { class: "beam-token", lang, x: x + 8, y: top + (small || start ? 18 : 19) }, start ? "·" : node.token),
     !start && svg("text", { class: "beam-rank", x: x + column.width - 8, y: top + 18 }, finished(node) ? placeOf(tree, node.index) : `#${node.rank}`),
-    small || start ? null : svg("text", { class: "beam-numbers", x: x + 8, y: top + 37 }, finished(node)
-      ? `Σ ${score(node.score)} ÷ ${lengthPower(node.step, tree.length_penalty)} = ${formatNumber(node.score_by_length)}`
-      : `${score(node.logprob)} · Σ ${score(node.score)}`));
+    small || start ? null : svg("text", { class: "beam-numbers", x: x + 8, y: top + 37 }, numbersOf(node, tree)));
     return group;
   }
 
@@ -80,7 +80,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   }
 
   picture.addEventListener("keydown", (event) => {
-    const node = Number(event.target.closest(".beam-node")?.dataset.node);
+    const node = Number(closest(event, ".beam-node")?.dataset.node);
     if (!["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].includes(event.key)) return;
     event.preventDefault();
     const next = moved(node, event.key);
@@ -89,7 +89,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
     onSelect(next);
   });
   picture.addEventListener("click", (event) => {
-    const group = event.target.closest(".beam-node");
+    const group = closest(event, ".beam-node");
     if (!group) return;
     mark(Number(group.dataset.node), { focus: true });
     onSelect(Number(group.dataset.node));
@@ -112,12 +112,10 @@ function sorted(nodes, shown, winning) {
 
 /** Position and width of every column, wide enough for its texts. */
 function columnsOf(nodes, tree) {
-  const context = document.createElement("canvas").getContext("2d");
-  context.font = FONT;
   const needed = [];
   for (const node of nodes) {
-    const own = node.parent < 0 ? 30 : finished(node) ? 176 + 8 * (lengthPower(node.step, tree.length_penalty).length - 2)
-      : Math.max(node.fate === "dropped" ? 0 : 116, context.measureText(node.token).width + 46);
+    const numbers = node.fate === "dropped" ? 0 : textWidth(numbersOf(node, tree), NUMBER_FONT) + 2 * INSET;
+    const own = node.parent < 0 ? 30 : Math.max(numbers, textWidth(node.token, FONT) + 46);
     needed[node.step] = Math.min(Math.max(needed[node.step] ?? 0, own), WIDEST);
   }
   let x = LEFT;
@@ -126,6 +124,12 @@ function columnsOf(nodes, tree) {
     x += width + MARGIN;
     return column;
   });
+}
+
+/** The numbers in a box: log-probability and sum, or the score of a finished hypothesis. @param {BeamNode} node @param {BeamTree} tree */
+function numbersOf(node, tree) {
+  const [logprob, total] = [node.logprob, node.score].map((value) => formatNumber(value, 2));
+  return finished(node) ? `Σ ${total} ÷ ${lengthPower(node.step, tree.length_penalty)} = ${formatNumber(node.score_by_length)}` : `${logprob} · Σ ${total}`;
 }
 
 /** The divisor of a score: length^penalty. */

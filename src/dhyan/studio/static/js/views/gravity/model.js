@@ -9,6 +9,7 @@ import { state, set } from "../../state.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
+import { distance } from "./toy.js";
 
 const DEFAULT_SENTENCE = "The bank of the river is far.";
 
@@ -69,12 +70,14 @@ export function modelPlane() {
 
   /** How the cosine of two words changes; the words can be chosen. */
   function pairSentence(last) {
-    const { words, similarities, width } = response;
+    const { words, similarities, stages, width } = response;
     if (!pair.every((index) => index < words.length)) pair = defaultPair(words);
     const sentence = el("span", { "aria-live": "polite" });
     const show = () => {
       const [[first, second], before, after] = [pair, similarities[0][pair[0]][pair[1]], similarities[last][pair[0]][pair[1]]];
-      setChildren(sentence, message(after > before ? "gravity_closer" : "gravity_farther", words[first], words[second], formatNumber(before, 2), formatNumber(after, 2), last));
+      const apart = [0, last].map((at) => formatNumber(distance(stages[at].positions[first], stages[at].positions[second]), 1));
+      setChildren(sentence, message(after > before ? "gravity_closer" : "gravity_farther", words[first], words[second], formatNumber(before, 2), formatNumber(after, 2), last), " ",
+        message("gravity_apart", ...apart));
     };
     const choice = (side) => el("select", { "aria-label": `${message("gravity_pair")} ${side + 1}`, lang: card()?.source_language, on: { change: (event) => {
       pair[side] = Number(event.target.value);

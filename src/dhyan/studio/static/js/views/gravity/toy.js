@@ -1,6 +1,7 @@
 /** Parameter-free self-attention in the plane: Y = softmax(X Xᵀ) X, layer by layer. */
 
-import { dot, matmul, scaleVector, softmax, sum } from "../../numbers.js";
+import { attend } from "../../attention.js";
+import { matmul, scaleVector, sum } from "../../numbers.js";
 
 /** Points of the lecture notes (money, bank); river lies on the other side. */
 export const POINTS = { money: [2, 7], bank: [9, 3], river: [12, -3] };
@@ -25,10 +26,11 @@ export const formatPoints = (points) => Object.keys(POINTS)
   .filter((word) => points[word].some((value, axis) => value !== POINTS[word][axis]))
   .map((word) => `${word}:${points[word].join(",")}`).join(";");
 
-/** Attention weights. @param {number[][]} vectors @param {number} temperature */
+/** Attention weights: the vectors are queries, keys and values, and the temperature divides the scores.
+ * @param {number[][]} vectors @param {number} temperature */
 export function weightsOf(vectors, temperature) {
   const inputs = vectors.map((vector) => scaleVector(vector, INPUT_SCALE));
-  return inputs.map((query) => softmax(inputs.map((key) => dot(query, key) / temperature)));
+  return attend({ queries: inputs, keys: inputs, values: vectors, scale: temperature }).weights;
 }
 
 /** The weights of the lecture notes' figure: .8 for the word itself, .2 for the others. */

@@ -1,17 +1,8 @@
 /** Scaled dot-product attention recomputed on the page. */
 
-import { add, maxDifference, matmul, rows, scaleVector, softmax, sum, transpose, vector } from "../../numbers.js";
+import { attend } from "../../attention.js";
+import { add, maxDifference, matmul, rows, softmax, sum, vector } from "../../numbers.js";
 import { maxAbs } from "../../vector_strips.js";
-
-/** Scores, mask, weights and context of queries, keys and values. */
-export function attend({ queries, keys, values, scale, visible }) {
-  const scores = matmul(queries, transpose(keys));
-  const divided = scores.map((line) => scaleVector(line, 1 / scale));
-  const mask = visible.map((line) => line.map((visible) => (visible ? 0 : -Infinity)));
-  const masked = divided.map((line, row) => add(line, mask[row]));
-  const weights = masked.map(softmax);
-  return { scores, divided, mask, masked, weights, context: matmul(weights, values) };
-}
 
 /** All stages of a toy. @param {import("../self_attention/toy.js").Toy} toy */
 export function computeToy(toy) {
@@ -29,12 +20,20 @@ export function computeToy(toy) {
 
 const project = (x, { weight, bias }) => matmul(x, weight).map((line) => add(line, bias));
 
-/** Unpack a head from the server's response. */
+/**
+ * @typedef {{weight: number[][], bias: number[]}} Projection x W + b
+ * @typedef {Record<"queryInputs" | "memoryInputs" | "queries" | "keys" | "values" | "scores" | "weights" | "context" | "layerOutput", number[][]>
+ *   & {query: Projection, key: Projection, value: Projection, scale: number, mask: boolean[][], contexts: number[][][],
+ *   outputWeight: number[][], bias: number[]}} Head the model's values
+ */
+
+/** Unpack a head from the server's response. @param {PackedHead} response @returns {Head} */
 export function unpackHead(response) {
   const projection = (packed) => ({ weight: rows(packed.weight), bias: vector(packed.bias) });
   const tables = { queryInputs: "query_inputs", memoryInputs: "memory_inputs", queries: "queries", keys: "keys",
     values: "values", scores: "scores", weights: "weights", context: "context", layerOutput: "layer_output" };
-  return { ...Object.fromEntries(Object.entries(tables).map(([name, field]) => [name, rows(response[field])])),
+  const unpacked = Object.fromEntries(Object.entries(tables).map(([name, field]) => [name, rows(response[field])]));
+  return { .../** @type {Record<keyof typeof tables, number[][]>} */ (unpacked),
     query: projection(response.query), key: projection(response.key), value: projection(response.value),
     scale: response.scale, mask: rows(response.mask).map((line) => line.map(Boolean)),
     contexts: response.contexts.map(rows), outputWeight: response.output_weights.flatMap(rows), bias: vector(response.bias) };
@@ -43,6 +42,7 @@ export function unpackHead(response) {
 /**
  * Recompute a head from its inputs and parameters; `differences` has for each stage the largest difference
  * from the model and the largest magnitude. The contexts of the other heads are the model's.
+ * @param {Head} head @param {number} number
  */
 export function recomputeHead(head, number) {
   const queries = project(head.queryInputs, head.query);
@@ -55,6 +55,7 @@ export function recomputeHead(head, number) {
   const pairs = { queries: [queries, head.queries], keys: [keys, head.keys], values: [values, head.values],
     scores: [attention.scores, head.scores], weights: [attention.weights, head.weights],
     context: [attention.context, head.context], layerOutput: [outputs, head.layerOutput] };
+  /** @type {Record<string, [number, number]>} */
   const differences = Object.fromEntries(Object.entries(pairs).map(([name, [computed, model]]) =>
     [name, [maxDifference(computed, model), maxAbs(...model)]]));
   return { queries, keys, values, ...attention, concatenated, layerOutput: outputs, differences };

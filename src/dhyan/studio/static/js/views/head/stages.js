@@ -3,9 +3,9 @@
 import { el } from "../../dom.js";
 import { openSum } from "../../arithmetic.js";
 import { firstIndices, matrix, indices } from "../../matrix.js";
-import { formatNumber } from "../../numbers.js";
+import { add, formatNumber, softmax } from "../../numbers.js";
 import { formatBrief, vectorTiles } from "../../vector_strips.js";
-import { set } from "../../state.js";
+import { address, set, state } from "../../state.js";
 import { message } from "../../messages.js";
 import { withBias, agreementBadge, equation, stage, sumLine } from "../../stage.js";
 
@@ -31,14 +31,22 @@ export function modelStages(step) {
   const tokens = (count) => firstIndices(count, words, j);
   const few = (count, start = 0) => firstIndices(count, numbers, start);
 
-  /** The visible part of a matrix. */
+  /**
+   * The visible part of a matrix.
+   * @typedef {Omit<import("../../matrix.js").Matrix, "values" | "name" | "ariaLabel" | "visible" | "rows" | "columns" | "format">} MatrixOptions
+   * @typedef {{text: string, lang?: string}[]} Labels
+   * @param {number[][]} values @param {string} name @param {string} about
+   * @param {MatrixOptions & {rows?: Labels, columns?: Labels, down?: number[], across?: number[], format?: (value: number) => string}} [options]
+   */
   function part(values, name, about, { rows, columns, down = indices(values.length), across = few(values[0].length),
     format = formatBrief, tint = "signed", ...more } = {}) {
     return matrix({ values: () => values, name, ariaLabel: message(about), format, tint, rows: rows && (() => rows),
       columns: columns && (() => columns), visible: [down, across], ...more });
   }
 
-  /** An equation with a selectable result: its operands are highlighted and its arithmetic is shown below. */
+  /** An equation with a selectable result: its operands are highlighted and its arithmetic is shown below.
+   * @param {{parts: (Node | string)[], sign?: string, result: (onHover: CellListener) => MatrixNode, highlight: CellListener,
+   *   line: (row: number, column: number) => string, selected: [number, number], difference?: [number, number]}} about */
   function interactiveEquation({ parts, sign = "=", result, highlight, line, selected: start, difference }) {
     const arithmetic = el("p", { class: "arithmetic-line number" });
     const resultMatrix = result((row, column) => {
@@ -52,7 +60,12 @@ export function modelStages(step) {
     return [equation(...parts, sign, resultMatrix), arithmetic, difference && el("p", { class: "check-result" }, agreementBadge(...difference))];
   }
 
-  /** left · right + bias; every cell opens its sum of products. */
+  /** left · right + bias; every cell opens its sum of products.
+   * @typedef {ReturnType<typeof matrix>} MatrixNode
+   * @typedef {(row: number, column: number) => void} CellListener
+   * @param {{left: MatrixNode, right: MatrixNode, bias?: {values: number[], node: MatrixNode}, result: (onHover: CellListener, onOpen: CellListener) => MatrixNode,
+   *   terms: (row: number, column: number) => number[][], title: (row: number, column: number) => string, value: (row: number, column: number) => number,
+   *   model: (row: number, column: number) => number, symbols: string[], termLabels?: string[], selected: [number, number], difference?: [number, number]}} about */
   function product({ left, right, bias, result, terms, title, value, model, symbols, termLabels, selected: start, difference }) {
     const plus = (column) => bias && [{ symbol: "b", value: bias.values[column] }];
     const sum = (row, column) => ({ title: title(row, column), terms: terms(row, column), symbols, termLabels,
@@ -125,8 +138,24 @@ export function modelStages(step) {
         line: (row, column) => `${title(column)} = ${formatNumber(computed.scores[row][column], 3)} ÷ ${formatNumber(head.scale, 3)} = ${formatNumber(computed.divided[row][column], 3)}`,
         result: (touch) => queryRow(computed.divided, "s / √d_k", "qkv_m_D", { format: twoDigits, onHover: touch, selected: [i, j],
           onOpen: (row, column) => openSum({ title: title(column), terms: [[computed.scores[row][column], 1 / head.scale]],
-            symbols: ["s", `1/√${width}`], modelValue: head.scores[row][column] / head.scale }) }) }));
+            symbols: ["s", `1/√${width}`], modelValue: head.scores[row][column] / head.scale }) }) }), ...undivided());
   }
+
+  /** The weights of this row if the scores were not divided. */
+  function undivided() {
+    const weights = softmax(add(computed.scores[i], computed.mask[i]));
+    const [before, after] = [weights, computed.weights[i]].map((row) => formatWeight(Math.max(...row)));
+    return [el("p", { class: "remark" }, message("inside_undivided", before, after)),
+      equation(queryRow([weights], "softmax(s)", "inside_m_undivided", { down: [0], rows: [queryToken], format: formatWeight, tint: "weights" }),
+        queryRow(computed.weights, "α", "qkv_m_A", { format: formatWeight, tint: "weights" })),
+      el("p", { class: "links" }, viewLink("scaling", message("inside_scaling")))];
+  }
+
+  const viewLink = (view, words) => el("a", { href: address({ ...state, view }), on: { click: (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    set({ view });
+  } } }, words);
 
   function maskStage() {
     const about = { number: 6, title: message("qkv_mask"), rule: "s + m" };

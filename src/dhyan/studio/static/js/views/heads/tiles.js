@@ -45,7 +45,7 @@ export function tileGallery(choose) {
   function mark(layer, head) {
     const id = `${layer}-${head}`;
     let selected;
-    for (const button of node.querySelectorAll(".heads-tile")) {
+    for (const button of node.querySelectorAll("button")) {
       button.setAttribute("aria-pressed", String(button.dataset.tile === id));
       if (button.dataset.tile === id) selected = button;
     }

@@ -1,6 +1,7 @@
 /** The worst and best sentences of a bucket, by model. */
 
 import { el } from "../../dom.js";
+import { alignSequences } from "../../engine/sequence_alignment.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set, address } from "../../state.js";
 import { message } from "../../messages.js";
@@ -28,7 +29,7 @@ function item(model, sentence) {
   const { source_language: source = "en", target_language: target = "hi" } = card(model) ?? {};
   const patch = { view: "translate", text: sentence.source, model, target: 1, source: 1, prefix: "" };
   const [reference, hypothesis] = [sentence.reference.split(/\s+/), sentence.translation.split(/\s+/).filter(Boolean)];
-  const matches = longestCommonSubsequence(reference, hypothesis);
+  const matches = alignSequences(reference, hypothesis).filter(([left, right]) => left !== null && right !== null);
   const row = (label, words, lang) => [el("dt", {}, label), el("dd", { lang }, ...words)];
   return el("li", {},
     el("dl", {}, ...row(message("length_source"), [sentence.source], source),
@@ -49,21 +50,4 @@ function item(model, sentence) {
 function markWords(words, matched, name) {
   const matchedSet = new Set(matched);
   return words.flatMap((word, index) => [matchedSet.has(index) ? word : el("span", { class: name }, word), " "]);
-}
-
-/** Index pairs of the longest common subsequence of two word sequences. */
-function longestCommonSubsequence(left, right) {
-  const lengths = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
-  for (let a = left.length - 1; a >= 0; a--) {
-    for (let b = right.length - 1; b >= 0; b--) {
-      lengths[a][b] = left[a] === right[b] ? lengths[a + 1][b + 1] + 1 : Math.max(lengths[a + 1][b], lengths[a][b + 1]);
-    }
-  }
-  const pairs = [];
-  for (let [a, b] = [0, 0]; a < left.length && b < right.length;) {
-    if (left[a] === right[b]) pairs.push([a++, b++]);
-    else if (lengths[a + 1][b] >= lengths[a][b + 1]) a++;
-    else b++;
-  }
-  return pairs;
 }

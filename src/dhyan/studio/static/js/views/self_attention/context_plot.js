@@ -3,8 +3,10 @@
 import { setChildren, svg } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
+import { planeScale } from "../../scales.js";
 
 const [WIDTH, HEIGHT, PADDING] = [460, 300, 54];
+const BOX = { left: PADDING, right: WIDTH - PADDING, above: PADDING, below: HEIGHT - PADDING };
 const LINE = 16; // distance between overlapping labels
 
 /** The plot; `show()` redraws it. @param {{toy: {words: string[]}, result: {values: number[][], context: number[][]}}} session */
@@ -13,7 +15,7 @@ export function contextPlot(session) {
 
   function show() {
     const { values, context } = session.result;
-    const project = scales([...values, ...context]);
+    const { place: project } = planeScale([...values, ...context], BOX, { largestUnit: WIDTH }); // nearly equal points stay in the middle
     const words = session.toy.words;
     node.setAttribute("aria-label", `${message("qkv_plot")} ${words.map((word, index) =>
       `${word} (${context[index].map((value) => formatNumber(value, 2)).join(", ")})`).join("; ")}`);
@@ -34,18 +36,10 @@ export function contextPlot(session) {
   return Object.assign(node, { show });
 }
 
+/** @param {string} kind @param {number[]} from @param {number[]} to */
 const line = (kind, [x1, y1], [x2, y2]) => svg("line", { class: kind, x1, y1, x2, y2 });
+/** @param {string} kind @param {number[]} centre @param {number} r */
 const dot = (kind, [cx, cy], r) => svg("circle", { class: kind, cx, cy, r });
-
-/** Map from values to pixels with the same scale on both axes. */
-function scales(points) {
-  const [xs, ys] = [0, 1].map((axis) => points.map((point) => point[axis]));
-  const middle = [xs, ys].map((values) => (Math.min(...values) + Math.max(...values)) / 2);
-  const spread = [xs, ys].map((values) => Math.max(...values) - Math.min(...values));
-  const fitted = Math.min((WIDTH - 2 * PADDING) / (spread[0] || 1e-9), (HEIGHT - 2 * PADDING) / (spread[1] || 1e-9));
-  const factor = Math.min(fitted, WIDTH); // nearly equal points stay in the middle
-  return ([x, y]) => [WIDTH / 2 + (x - middle[0]) * factor, HEIGHT / 2 - (y - middle[1]) * factor];
-}
 
 /** Label position below or above a point that avoids other labels. */
 function labelPosition([x, y], labels, kind) {

@@ -12,7 +12,7 @@ import { rowsOf } from "./recompute.js";
 
 export const WIDE_COLUMN = 116; // width in pixels of a column with numbers in its vectors
 export const NARROW_COLUMN = 58; // width below which numbers are shortened
-export const TINY_COLUMN = 34; // smallest width of a column
+export const TINY_COLUMN = 28; // smallest width of a column
 
 /**
  * @param {object} step operands, computed, words, about, source (language), selected (word), columns (pixels
@@ -118,7 +118,7 @@ function numberCell(step, row, j, value, largest) {
     "aria-label": message("step_cell", rowName(row, step.about), step.words[j], hidden ? `${formatted}, ${message("step_masked")}` : formatted),
     on: { click: () => openCell(step, row, j) } },
   el("span", { class: "number" }, formatted),
-  row === "alpha" && el("span", { class: "flow-caption", lang: step.source }, step.words[j]),
+  row === "alpha" && !tiny && el("span", { class: "flow-caption", lang: step.source }, step.words[j]),
   hidden && row === "visibility" && el("span", { class: "flow-caption" }, message("step_masked")));
 }
 

@@ -3,7 +3,7 @@
 import { maxAbs } from "../../vector_strips.js";
 import { unpack, rows as table, vector, dot, add, softmax, scaleVector, maxDifference } from "../../numbers.js";
 
-/** Unpack the server's response, once for all steps. */
+/** Unpack the server's response, once for all steps. @param {PackedSteps} response */
 export function unpackSteps(response) {
   const layer = (packed) => packed && { weight: table(packed.weight), bias: packed.bias && vector(packed.bias) };
   const optional = (packed, as) => packed && as(packed);

@@ -1,6 +1,6 @@
 /** The attention of a trace to show: one matrix of weights by word or token, with labels. */
 
-import { blockAt, blocksOf, groups, heads, selectHead } from "../../trace.js";
+import { blockAt, blocksOf, groups, hasSelfAttention, heads, selectHead, sourceReading } from "../../trace.js";
 import { entropy, sum } from "../../numbers.js";
 import { transliterate } from "../../transliterate.js";
 import { message } from "../../messages.js";
@@ -8,9 +8,6 @@ import { showsSpecials } from "../../state.js";
 
 const BYTE = /^⟨([0-9A-F]{2})⟩$/;
 const UNKNOWN = 3; // id of the unknown token
-
-/** Attention scores of models with one vector for the whole sentence. */
-export const ONE_VECTOR = ["none", "bottleneck"];
 
 /**
  * A model without attention has no tables; it, and one that reads a single vector, has zeros for weights.
@@ -22,7 +19,7 @@ export function attentionView(trace, card, options) {
   const block = blockAt(trace, "cross", options.layer || 99);
   const tables = block ? heads(block) : [];
   const which = tables.length < 2 ? "1" : options.head || "avg";
-  const attends = tables.length > 0 && card.score !== "bottleneck"; // all weight on one state that holds the whole sentence is no alignment
+  const attends = sourceReading(trace) === "weights"; // all weight on one state that holds the whole sentence is no alignment
   const table = attends ? selectHead(tables, which) : trace.target.tokens.map(() => trace.source.tokens.map(() => 0));
   const specials = showsSpecials();
   const rows = units(trace.target, options.unit, specials, card.target_language ?? "hi", options.transliterate === "1");
@@ -31,7 +28,7 @@ export function attentionView(trace, card, options) {
   const distributions = rows.map((row) => table[0].map((_, column) => share(table, row.tokens, [column])));
   return { block, tables, which, rows, columns, values,
     attends,
-    symbols: card.score !== "heads" ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
+    symbols: !hasSelfAttention(trace) ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
     layers: blocksOf(trace, "cross").length,
     sums: values.map(sum),
     bits: distributions.map((weights) => (which === "max" || !attends ? null : entropy(weights))),

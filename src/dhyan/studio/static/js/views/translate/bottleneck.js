@@ -3,6 +3,7 @@
 import { el, svg } from "../../dom.js";
 import { labelWidth } from "../../heatmap_layout.js";
 import { message } from "../../messages.js";
+import { linkPath } from "../../tree_layout.js";
 
 const HIGH = 26;
 
@@ -18,10 +19,7 @@ export function bottleneckDiagram(view, available) {
   const y = (index, count) => height / 2 + (index - (count - 1) / 2) * HIGH;
   const label = (word, index, count, x, anchor) => svg("text", { x, y: y(index, count) + 5, "text-anchor": anchor,
     class: "label", lang: word.lang }, word.text);
-  const line = (index, count, x, end) => {
-    const bend = (x + end) / 2;
-    return svg("path", { class: "bottleneck-line", d: `M${x} ${y(index, count)} C${bend} ${y(index, count)} ${bend} ${height / 2} ${end} ${height / 2}` });
-  };
+  const line = (index, count, x, end) => svg("path", { class: "bottleneck-line", d: linkPath(x, y(index, count), end, height / 2) });
   const picture = svg("svg", { viewBox: `0 0 ${to + gap + right} ${height}`, width: to + gap + right, height,
     class: "heatmap-svg bottleneck-svg", role: "img", "aria-label": about },
   ...sourceWords.map((_, index) => line(index, sourceWords.length, left, from)),

@@ -8,6 +8,9 @@ import { set } from "../../state.js";
 // Below it, sentences of Tatoeba's validation set have a chrF++ of 13 to 20 on average, above it 46 to 50.
 const LOW_PROBABILITY = 0.3;
 const NONSENSE_SHARE = 0.4; // of unknown words
+// A complete translation has between 0.6 and 1.6 times the words of its sentence.
+const SHORT_SHARE = 0.5;
+const LONG_SENTENCE = 20; // words from which a much shorter translation leaves something out
 const LETTER_TASKS = ["copy", "reverse"];
 
 /** The words of a sentence, the unknown ones, and the geometric mean of the output's probabilities. */
@@ -27,10 +30,13 @@ export function quality(trace, card, text) {
   }
   const { words, unknown, probability } = assess(trace);
   const low = probability < LOW_PROBABILITY;
-  if (!unknown.length && !low) return null;
+  const length = trace.target.words.filter((word) => /\p{L}/u.test(word)).length;
+  const short = words.length >= LONG_SENTENCE && length < SHORT_SHARE * words.length;
+  if (!unknown.length && !low && !short) return null;
   const nonsense = unknown.length >= NONSENSE_SHARE * words.length || (unknown.length && low);
-  const title = unknown.length ? message(nonsense ? "quality_unknown" : "quality_some", unknown.length, words.length) : message("quality_low");
-  return notice(title, [unknown.length && message("quality_words", unknown.join(", ")), low && message("quality_mean", formatNumber(probability, 2))]
+  const title = unknown.length ? message(nonsense ? "quality_unknown" : "quality_some", unknown.length, words.length) : message(low ? "quality_low" : "quality_short");
+  return notice(title, [unknown.length && message("quality_words", unknown.join(", ")), low && message("quality_mean", formatNumber(probability, 2)),
+    short && message("quality_lengths", words.length, length)]
     .filter(Boolean).join(" "));
 }
 

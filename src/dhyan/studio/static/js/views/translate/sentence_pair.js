@@ -17,14 +17,19 @@ export function sentencePair(listener) {
   const source = el("p", { class: "pair-line pair-source", role: "group", "aria-label": message("translate_source") });
   const target = el("p", { class: "pair-line pair-target", role: "group", "aria-label": message("translate_target") });
   const lines = svg("svg", { class: "pair-lines", "aria-hidden": "true" });
-  const node = el("div", { class: "pair" }, lines, source, target);
+  const runners = el("p", { class: "pair-runners muted", "aria-hidden": "true" });
+  const node = el("div", { class: "pair" }, lines, source, target, runners);
   let [sourceWords, targetWords, positions, selection, width] = [[], [], null, null, 0];
 
   function word(unit, index, side, prob) {
+    /** @type {[number | null, number | null]} */
     const cell = side === "target" ? [index, null] : [null, index];
     return el("button", { type: "button", class: `pair-word${unit.faint ? " faint" : ""}`, lang: unit.lang,
-      tabindex: index ? -1 : 0, title: unit.note, on: {
-        focus: (event) => event.target.matches(":focus-visible") && listener.select(...cell, { hover: false }),
+      tabindex: index ? -1 : 0, title: unit.note, "data-side": side, "data-index": index, on: {
+        focus: (event) => {
+          for (const element of side === "target" ? targetWords : sourceWords) element.tabIndex = element === event.currentTarget ? 0 : -1;
+          if (event.currentTarget.matches(":focus-visible")) listener.select(...cell, { hover: false });
+        },
         click: () => listener.select(...cell, { hover: false }),
         pointerenter: () => listener.select(...cell, { hover: true }),
         pointerleave: listener.leave } },
@@ -94,7 +99,6 @@ export function sentencePair(listener) {
         ? other()[Math.min(index, other().length - 1)] : words()[by];
       if (index < 0 || !next) return;
       event.preventDefault();
-      for (const element of words()) element.tabIndex = element === next ? 0 : -1;
       next.focus();
     };
   }
@@ -112,10 +116,16 @@ export function sentencePair(listener) {
   return {
     node,
     highlight,
+    /** The most probable tokens that were not chosen, below the translation. @param {[string, number][] | null} tokens */
+    showRunnersUp(tokens, lang) {
+      setChildren(runners, tokens && [`${message("translate_runners")} `, ...tokens.flatMap(([text, prob], index) =>
+        [index ? " · " : "", el("span", { lang }, text), el("span", { class: "number" }, ` ${prob < 0.005 ? "< .01" : formatNumber(prob, 2, { weight: true })}`)])]);
+    },
     /** Show the tokens streamed so far. @param {string[]} tokens */
     showTokens(tokens, lang) {
       selection = null;
       setChildren(lines);
+      setChildren(runners);
       while (target.children.length > tokens.length) target.lastChild.remove();
       tokens.forEach((text, index) => {
         const existing = target.children[index]?.firstChild;
@@ -148,6 +158,7 @@ export function sentencePair(listener) {
       setChildren(source, text.split(/\s+/).map((part) => el("span", { class: "pair-word", lang },
         el("span", { class: "pair-text" }, part))));
       setChildren(target);
+      setChildren(runners);
     },
     close: () => watcher.disconnect(),
   };

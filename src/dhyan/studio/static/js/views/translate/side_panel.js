@@ -6,6 +6,7 @@ import { hasServer, set } from "../../state.js";
 import { message } from "../../messages.js";
 import { ranked } from "./attention_view.js";
 
+const RUNNERS = 3;
 const NAMED = 3; // largest terms of a sum that are written out
 
 /** Panel of a target word: its context and the most probable tokens. */
@@ -24,17 +25,17 @@ export function rowPanel(view, trace, row) {
   ];
 }
 
-/** Panel of a source word: the target words that attend to it. */
-export function columnPanel(view, column) {
+/** Panel of a source word: a form to change it, and the target words that attend to it. */
+export function columnPanel(view, column, swap = null) {
   const unit = view.columns[column];
   if (!view.attends) {
     return [el("div", { class: "side-part" }, el("h2", { class: "side-title" }, text(unit.text, unit.lang)),
-      el("p", {}, message(view.tables.length ? "translate_in_vector" : "no_attention", unit.text)))];
+      swap, el("p", {}, message(view.tables.length ? "translate_in_vector" : "no_attention", unit.text)))];
   }
   const weights = view.values.map((values) => values[column]);
   const best = ranked(weights).slice(0, 6).filter(([, value]) => value >= 0.005);
   return [el("div", { class: "side-part" },
-    el("h2", { class: "side-title" }, text(unit.text, unit.lang)),
+    el("h2", { class: "side-title" }, text(unit.text, unit.lang)), swap,
     el("h3", {}, message("translate_attended_by")),
     el("ol", { class: "top-tokens" }, ...best.map(([row, value]) => el("li", { class: "top-token" },
       text(view.rows[row].text, view.rows[row].lang), bar(value), el("span", { class: "number" }, formatNumber(value))))),
@@ -78,6 +79,11 @@ export function topTokens(trace, step, { lang }, { short = false } = {}) {
     return el("li", {}, el("button", { type: "button", class: "top-token", "aria-label": message("translate_force", word, formatNumber(prob)),
       on: { click: () => set({ prefix: prefixWith(trace, step, word), pinned: 0 }) } }, ...inside));
   }));
+}
+
+/** The tokens that come next to the chosen one, at the first step of a word. @returns {[string, number][]} */
+export function runnersUp(trace, { tokens: [step] }) {
+  return trace.steps[step].top_tokens.filter(([text]) => text !== trace.target.tokens[step].text).slice(0, RUNNERS);
 }
 
 /** Probabilities too small for fixed-point are written with an exponent. */

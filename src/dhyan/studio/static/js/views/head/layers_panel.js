@@ -1,22 +1,23 @@
-/** Layers view: the prediction of a Transformer decoder after every layer (logit lens). */
+/** Panel of the layers: the prediction of a Transformer decoder after every layer (logit lens). */
 
-import { post } from "../api.js";
-import { weightColor, textColor } from "../colors.js";
-import { el, setChildren, text } from "../dom.js";
-import { card, models } from "../header.js";
-import { message } from "../messages.js";
-import { formatNumber } from "../numbers.js";
-import { state, set } from "../state.js";
-import { showStatus } from "../status.js";
-import { requestBody } from "../traces.js";
+import { post } from "../../api.js";
+import { weightColor, textColor } from "../../colors.js";
+import { el, setChildren, text } from "../../dom.js";
+import { card } from "../../header.js";
+import { lessonParts } from "../../lesson_panel.js";
+import { message } from "../../messages.js";
+import { formatNumber } from "../../numbers.js";
+import { state, set } from "../../state.js";
+import { showStatus } from "../../status.js";
+import { requestBody } from "../../traces.js";
 
 const MOST_CHANGES = 3; // named in the summary
 
-export function open() {
+/** The panel; `load` asks for the predictions, `update` follows the state. */
+export function layersPanel() {
   const [note, answer, scroll, legend, details] = ["note", "answer", "scroll", "legend", "details"].map((name) => el("div", { class: `layers-${name}` }));
   const content = el("div", { class: "layers-content", hidden: true }, answer, scroll, legend, details);
-  const node = el("section", { class: "layers", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("layers_title"))), note, content);
+  const node = el("div", { class: "layers" }, note, content, el("div", { class: "aside" }, ...lessonParts("layers")));
   let lens = null; // inputs, outputs, and for each layer a cell for each position
   let cells = [];
   let column = Infinity; // of the selected cell: a layer, 0 for the embedding
@@ -32,8 +33,6 @@ export function open() {
     stop = new AbortController();
     lens = null;
     content.hidden = true;
-    const model = card();
-    if (model && model.decoder && model.decoder !== "transformer") return showUnsupported();
     setChildren(note, el("p", { class: "muted" }, message(state.text && state.model ? "working" : "empty_view")));
     if (!state.text || !state.model) return null;
     try {
@@ -41,7 +40,6 @@ export function open() {
       if (!response.layers) return showUnsupported();
       lens = response;
       render();
-      showStatus(message("layers_done", state.model, last(), lens.outputs.length));
     } catch (error) {
       if (error.name === "AbortError") return null;
       setChildren(note);
@@ -50,13 +48,8 @@ export function open() {
     return null;
   }
 
-  /** Notice for a model without a Transformer decoder, with a link to one that has it. */
-  function showUnsupported() {
-    const other = models().find((model) => model.decoder === "transformer" && model.name !== state.model);
-    setChildren(note, el("p", {}, message(card()?.decoder === "transformer" ? "layers_copying" : "layers_recurrent", state.model)),
-      other && el("button", { type: "button", on: { click: () => set({ model: other.name }) } }, message("layers_use", other.name)));
-    showStatus("");
-  }
+  /** The output layer reads more than the last layer, as in a copying decoder. */
+  const showUnsupported = () => setChildren(note, el("p", {}, message("layers_copying", state.model)));
 
   /** Position and layer of the selected cell, clamped to the model. */
   const selection = () => [Math.min(state.target, lens.outputs.length) - 1, Math.min(column, last())];
@@ -112,11 +105,11 @@ export function open() {
   /** The five most probable tokens of one position after every layer. */
   function renderDetails(position) {
     const output = lens.outputs[position];
-    const column = (entry, layer) => el("div", {}, el("h3", {}, layerName(layer)), el("ul", { class: "layers-list" }, ...entry.top_tokens.map(([token, prob]) =>
+    const column = (entry, layer) => el("div", {}, el("h4", {}, layerName(layer)), el("ul", { class: "layers-list" }, ...entry.top_tokens.map(([token, prob]) =>
       el("li", { class: token === output ? "output" : "" }, text(token, language()),
         el("span", { class: "layers-bar", "aria-hidden": "true" }, el("span", { style: { width: `${Math.max(prob * 100, 1)}%` } })), el("span", { class: "number" }, formatNumber(prob))))),
     el("p", { class: "muted" }, message("layers_rank", output, entry.rank, formatNumber(entry.prob))));
-    setChildren(details, el("h2", {}, message("layers_position", position + 1, lens.inputs[position], output)),
+    setChildren(details, el("h3", {}, message("layers_position", position + 1, lens.inputs[position], output)),
       el("div", { class: "layers-columns" }, ...lens.layers.map((layer, index) => column(layer[position], index))));
   }
 
@@ -140,21 +133,16 @@ export function open() {
     if (chosen) go(Number(chosen.dataset.position), Number(chosen.dataset.layer));
   }
 
-  load();
-  document.addEventListener("retranslate", load);
   return {
     node,
+    load,
     update(changed) {
-      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
-      else if (!lens) return;
-      else if (changed.has("scale")) render();
+      if (!lens) return;
+      if (changed.has("scale")) render();
       else if (changed.has("target")) select(scroll.contains(document.activeElement));
     },
-    exportData: () => ({ trace: null, picture: null, table: lens && { rows: lens.outputs, columns: lens.layers.map((_, layer) => layerName(layer)),
+    exportData: () => ({ picture: lens && scroll.querySelector("table"), table: lens && { rows: lens.outputs, columns: lens.layers.map((_, layer) => layerName(layer)),
       values: lens.outputs.map((_, position) => lens.layers.map((layer) => layer[position].prob)) } }),
-    close() {
-      stop.abort();
-      document.removeEventListener("retranslate", load);
-    },
+    close: () => stop.abort(),
   };
 }

@@ -1,19 +1,23 @@
-/** Compare view: two models or two sentences with linked cursors, and the difference of their attention. */
+/** Two models or two sentences with linked cursors, and the difference of their attention. */
 
-import { el, setChildren } from "../dom.js";
-import { controls, list } from "../controls.js";
-import { drawHeatmap } from "../heatmap.js";
-import { formatNumber } from "../numbers.js";
-import { state, set, colorScaleOf } from "../state.js";
-import { viewSettings } from "../view_settings.js";
-import { message } from "../messages.js";
-import { showStatus } from "../status.js";
-import { card, models } from "../header.js";
-import { invalidateTrace, fetchTrace } from "../traces.js";
-import { attentionView, ONE_VECTOR, strongest } from "./translate/attention_view.js";
-import { matchTokens } from "./compare/match_tokens.js";
-import { sourceTable, difference } from "./compare/difference.js";
-import { fillMarks, markElement } from "../training_marks.js";
+import { el, setChildren } from "../../dom.js";
+import { keepFocus } from "../../focus.js";
+import { controls, list } from "../../controls.js";
+import { drawHeatmap } from "../../heatmap.js";
+import { formatNumber } from "../../numbers.js";
+import { state, set, colorScaleOf, hasServer } from "../../state.js";
+import { viewSettings } from "../../view_settings.js";
+import { message } from "../../messages.js";
+import { showStatus } from "../../status.js";
+import { card, models } from "../../header.js";
+import { invalidateTrace, streamTrace } from "../../traces.js";
+import { hasModel, isReady } from "../../embedded_model.js";
+import { loadingProgress } from "./loading.js";
+import { attentionView, strongest } from "./attention_view.js";
+import { matchTokens } from "./match_tokens.js";
+import { sourceTable, difference } from "./difference.js";
+import { replaceWord, swappedWord, wordSwap } from "./word_swap.js";
+import { compareWords } from "../../engine/word_diff.js";
 
 const MIN_CELL = 18; // pixels of a cell with a number in it
 const MAP_MARGINS = 220; // pixels of labels, entropies and card around the cells
@@ -21,23 +25,21 @@ const NO_MAP = { setCrosshair() {}, setFocus() {} }; // of a model without atten
 const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
 
-/** The model of B: from the state, the same for a second sentence, or another model. */
-function secondModel() {
-  if (card(state.model2)) return state.model2;
-  if (state.text2) return state.model;
-  const others = models().filter((model) => model.name !== state.model);
-  return (others.find((model) => !ONE_VECTOR.includes(model.score)) ?? others[0])?.name ?? state.model;
-}
+/** The model of B: a second one, or that of A. */
+const secondModel = () => (card(state.model2) ? state.model2 : state.model);
 
+/** @returns {View} */
 export function open() {
   const sides = ["a", "b"].map((name) => side(name));
   const live = el("p", { class: "live", "aria-live": "polite" });
   const [controlBar, notice, details] = ["controls", "notice", "details"].map((name) => el("div", { class: `compare-${name}` }));
+  const swapBox = el("div", { class: "compare-swap-word" });
   const swap = el("button", { type: "button", class: "compare-swap", on: { click: swapSides } }, `⇄ ${message("compare_swap")}`);
+  const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message("compare_one")}`);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
-    el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), swap),
-    controlBar, notice, pair, live, details);
+    el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), el("div", { class: "compare-tools" }, swap, close)),
+    controlBar, notice, swapBox, pair, live, details);
   let [traces, views, match, maps, chooser] = [null, null, null, [], []];
   let stop = new AbortController();
 
@@ -54,14 +56,13 @@ export function open() {
       placeholder: message("compare_same"), "aria-label": message("compare_second"),
       on: { change: (event) => set({ text2: event.target.value.normalize("NFC").trim() }) } });
     sentence.value = state.text2;
-    const select = el("select", { id: "second-model", "aria-label": `B: ${message("model")}`, on: { change: (event) => set({ model2: event.target.value }) } },
+    const select = el("select", { id: "second-model", "aria-label": `B: ${message("model")}`, on: { change: (event) => set({ model2: event.target.value === state.model && state.text2 ? "" : event.target.value }) } },
       ...models().map((model) => el("option", { value: model.name, selected: model.name === secondModel() }, model.name)));
-    setChildren(sides[1].head, el("span", { class: "compare-letter" }, "B"), select, sentence,
-      models().length < 2 && !state.text2 && el("span", { class: "muted" }, message("compare_only")));
+    setChildren(sides[1].head, el("span", { class: "compare-letter" }, "B"), select, sentence);
   }
 
   function swapSides() {
-    const patch = { model: secondModel(), model2: state.model };
+    const patch = state.model2 ? { model: secondModel(), model2: state.model } : {};
     set(state.text2 ? { ...patch, text: state.text2, text2: state.text } : patch);
   }
 
@@ -73,13 +74,16 @@ export function open() {
     const empty = !state.text || !state.model;
     node.classList.toggle("empty", empty);
     node.classList.toggle("loading", true);
-    setChildren(notice, empty ? start() : el("p", { class: "muted" }, message("working")));
+    setChildren(notice, el("p", { class: "muted" }, message(empty ? "empty_view" : "working")));
+    setChildren(swapBox);
     if (empty) return;
     showStatus(message("working"));
     const began = performance.now();
+    const loading = loadingProgress(notice);
+    const ask = (text, model) => streamTrace(() => {}, stop.signal, (stage) => loading.show(stage, model), { text, model, prefix: "" });
     try {
-      traces = await Promise.all([fetchTrace({ prefix: "" }, stop.signal),
-        fetchTrace({ text: state.text2 || state.text, model: secondModel(), prefix: "" }, stop.signal)]);
+      if (hasModel && !isReady()) loading.show("weights", state.model);
+      traces = await Promise.all([ask(state.text, state.model), ask(state.text2 || state.text, secondModel())]);
       node.classList.toggle("loading", false);
       setChildren(notice);
       render();
@@ -88,6 +92,8 @@ export function open() {
       if (error.name === "AbortError") return;
       setChildren(notice);
       showStatus(error);
+    } finally {
+      loading.stop();
     }
   }
 
@@ -96,11 +102,12 @@ export function open() {
     const names = [state.model, secondModel()];
     views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, transliterate: "0" }));
     match = matchTokens(...views);
+    renderSwap();
     const widest = Math.max(...views.map((view) => view.columns.length)) * MIN_CELL + MAP_MARGINS;
     pair.classList.toggle("stacked", widest > node.clientWidth / 2); // one above the other rather than cut
     renderControls();
     maps = views.map((view, index) => {
-      setChildren(sides[index].translation, traces[index].translation || message("translate_empty"));
+      setChildren(sides[index].translation, traces[index].translation ? markedWords(index) : message("translate_empty"));
       sides[index].translation.lang = traces[index].translation ? card(names[index])?.target_language ?? "hi" : state.language;
       if (!view.attends) {
         setChildren(sides[index].picture, el("p", {}, message(view.tables.length ? "bottleneck" : "no_attention")));
@@ -115,16 +122,40 @@ export function open() {
       return map;
     });
     if (!views.every((view) => view.attends)) {
-      match.values = null;
+      [match.values, match.differenceRows] = [null, []];
       setChildren(details);
       return announce(...cursor(0), true);
     }
-    const delta = difference(...views, match, { maxWidth: details.clientWidth, minCellWidth: signedMinCellWidth(views[0]), numbers: state.numbers === "1", selected: cursor(0),
-      onHover: (row, column) => preview(0, row, column, true), onFocus: (row, column) => choose(0, row, column, true) });
+    const delta = difference(views[0], views[1], match, { maxWidth: details.clientWidth, minCellWidth: signedMinCellWidth(views[0]), numbers: state.numbers === "1", selected: inDifference(cursor(0)),
+      onHover: (row, column) => preview(0, row === null ? null : match.differenceRows[row], column), onFocus: (row, column) => choose(0, match.differenceRows[row], column, true) });
     if (delta.map) maps.push(delta.map);
     const summary = views.find((view) => ["avg", "max"].includes(view.which))?.which;
-    setChildren(details, delta.node, summary && el("p", { class: "muted" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(...views));
+    setChildren(details, delta.node, summary && el("p", { class: "muted" }, message(`translate_summary_${summary}`)), match.sameSource && !match.sameTarget && sourceTable(views[0], views[1]));
     return announce(...cursor(0), true);
+  }
+
+  /** The words of a translation; those that the other one has not are marked. */
+  function markedWords(index) {
+    const [before, after] = traces.map((trace) => trace.translation.split(" "));
+    const kind = index ? "added" : "removed";
+    return compareWords(before, after).filter(([, change]) => change === "same" || change === kind)
+      .flatMap(([word, change], position) => [position ? " " : "", change === "same" ? word : el("mark", { class: "changed-word" }, word)]);
+  }
+
+  /** What a single swapped word changes, and a form to try another one. */
+  function renderSwap() {
+    const swapped = state.text2 && swappedWord(state.text, state.text2);
+    if (!swapped) return setChildren(swapBox);
+    const [before, after] = traces.map((trace) => trace.translation.split(" "));
+    const changes = compareWords(before, after).filter(([, change]) => change !== "same");
+    const words = (kind) => changes.filter(([, change]) => change === kind).map(([word]) => word).join(" ") || "–";
+    const summary = changes.length ? message("swap_changes", swapped.from, swapped.to, words("removed"), words("added")) : message("swap_same", swapped.from, swapped.to);
+    const again = (replacement) => {
+      const text2 = replaceWord(state.text, state.text.split(/\s+/), swapped.index, replacement);
+      if (text2 !== null) set({ text2, target: 1, source: 1 });
+    };
+    return setChildren(swapBox, el("p", { class: "swap-summary", role: "status" }, summary),
+      hasServer() && wordSwap(swapped.from, again, { lang: card()?.source_language, current: swapped.to }));
   }
 
   const minCellWidth = (view) => (view.columns.length > 60 ? 6 : sides[0].picture.clientWidth < 400 ? 24 : MIN_CELL);
@@ -134,7 +165,7 @@ export function open() {
 
   const signedMinCellWidth = (view) => (minCellWidth(view) === 24 && state.numbers === "1" ? 30 : minCellWidth(view)); // room for the minus sign
 
-  /** Cursor position in A, or its partner in B. */
+  /** Cursor position in A, or its partner in B. @param {number} index @returns {[number, number]} */
   function cursor(index) {
     const selected = state.target > 1 || state.source > 1;
     const [row, column] = [Math.min(state.target, views[0].rows.length) - 1,
@@ -142,8 +173,17 @@ export function open() {
     return index ? [match.rows[0][row] ?? 0, match.columns[0][column] ?? 0] : [row, column];
   }
 
-  /** A position in A and in B; null where there is no partner. */
+  /** A position of A in the difference map; its row is null where B has no such word.
+   * @param {[number | null, number | null]} position @returns {[number | null, number | null]} */
+  function inDifference([row, column]) {
+    const index = match.differenceRows.indexOf(row);
+    return [index < 0 ? null : index, column];
+  }
+
+  /** A position in A and in B; null where there is no partner.
+   * @param {number} index @param {number | null} row @param {number | null} column @returns {[number | null, number | null][]} */
   function positions(index, row, column) {
+    /** @type {[number | null, number | null]} */
     const partner = [row === null ? null : match.rows[index][row], column === null ? null : match.columns[index][column]];
     return index ? [partner, [row, column]] : [[row, column], partner];
   }
@@ -152,7 +192,7 @@ export function open() {
     const [a, b] = positions(index, row, column);
     maps[0].setCrosshair(...a);
     maps[1].setCrosshair(...b);
-    maps[2]?.setCrosshair(...a);
+    maps[2]?.setCrosshair(...inDifference(a));
     if (row === null && column === null) announce(...cursor(0), false);
     else if (row !== null && column !== null) announce(...a, false, b);
   }
@@ -162,7 +202,7 @@ export function open() {
     const silent = { focus: false, announce: false };
     if ((index || fromDelta) && a[0] !== null && a[1] !== null) maps[0].setFocus(a, silent);
     if ((!index || fromDelta) && b[0] !== null && b[1] !== null) maps[1].setFocus(b, silent);
-    if (!fromDelta && a[0] !== null && a[1] !== null) maps[2]?.setFocus(a, silent);
+    if (!fromDelta && a[0] !== null && a[1] !== null) maps[2]?.setFocus(inDifference(a), silent);
     if (a[0] !== null && a[1] !== null) set({ target: a[0] + 1, source: a[1] + 1 }, { replace: true });
     announce(...a, true, b);
   }
@@ -172,7 +212,8 @@ export function open() {
     const cellText = (index, [targetRow, sourceColumn]) => (!views[index].attends ? `${index ? "B" : "A"}: ${message(views[index].tables.length ? "bottleneck" : "no_attention")}`
       : targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
       : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
-    const delta = match.values && row !== null && column !== null ? ` · Δ ${formatNumber(match.values[row][column])}` : "";
+    const [differenceRow] = inDifference([row, column]);
+    const delta = match.values && differenceRow !== null && column !== null ? ` · Δ ${formatNumber(match.values[differenceRow][column])}` : "";
     live.setAttribute("aria-live", announced ? "polite" : "off");
     live.textContent = `${cellText(0, [row, column])} · ${cellText(1, partner)}${delta}`;
   }
@@ -199,7 +240,7 @@ export function open() {
   };
   let width = 0;
   const watcher = new ResizeObserver(() => {
-    if (traces && Math.abs(node.clientWidth - width) > 24) render();
+    if (traces && Math.abs(node.clientWidth - width) > 24) keepFocus(node, render);
     width = node.clientWidth;
   });
   watcher.observe(node);
@@ -211,31 +252,16 @@ export function open() {
       if (REQUEST_KEYS.some((key) => changed.has(key))) load();
       else if (RENDER_KEYS.some((key) => changed.has(key))) render();
       else if (views && (changed.has("target") || changed.has("source"))) {
-        maps.forEach((map, index) => map.setFocus(cursor(index === 1 ? 1 : 0), { focus: false, announce: false }));
+        maps.forEach((map, index) => map.setFocus(index === 2 ? inDifference(cursor(0)) : cursor(index), { focus: false, announce: false }));
         announce(...cursor(0), true);
       }
     },
     exportData: () => ({ trace: traces?.[0] ?? null, picture: node.querySelector(".compare-delta svg") ?? node.querySelector(".compare-picture svg"),
-      table: match?.values ? { values: match.values, rows: views[0].rows.map((row) => row.text), columns: views[0].columns.map((column) => column.text) } : null }),
+      table: match?.values ? { values: match.values, rows: match.differenceRows.map((row) => views[0].rows[row].text), columns: views[0].columns.map((column) => column.text) } : null }),
     close() {
       stop.abort();
       watcher.disconnect();
       document.removeEventListener("retranslate", reload);
     },
   };
-}
-
-/** Start page without a sentence. */
-function start() {
-  const examples = [
-    ["compare_try_models", "The children are playing in the garden.", ""],
-    ["compare_try_order", "The teacher called the doctor.", "The doctor called the teacher."],
-  ];
-  const marked = (text) => [el("span", { lang: "en" }, text), " ", markElement(text)];
-  const card = el("div", { class: "start-card card" }, el("h2", {}, message("compare_first")), el("p", {}, message("compare_first_text")),
-    el("ul", { class: "start-examples" }, ...examples.map(([caption, q, q2]) => el("li", {}, el("button", { type: "button",
-      on: { click: () => set({ text: q, text2: q2, model2: "", target: 1, source: 1 }) } },
-    el("span", {}, ...marked(q), ...(q2 ? [" / ", ...marked(q2)] : [])), el("span", { class: "muted" }, message(caption)))))));
-  fillMarks(card);
-  return card;
 }

@@ -1,5 +1,6 @@
 /** Alignment of the tokens of two attention views, and the distance of their weights. */
 
+import { alignSequences } from "../../engine/sequence_alignment.js";
 import { sum } from "../../numbers.js";
 
 const same = (left, right) => left.length === right.length && left.every((word, index) => word.text === right[index].text);
@@ -10,33 +11,23 @@ const same = (left, right) => left.length === right.length && left.every((word, 
  */
 export function alignTokens(left, right) {
   if (left.length === right.length) return left.map((_, index) => index);
-  const best = Array.from({ length: left.length + 1 }, () => new Array(right.length + 1).fill(0));
-  for (let a = left.length - 1; a >= 0; a -= 1) {
-    for (let b = right.length - 1; b >= 0; b -= 1) {
-      best[a][b] = left[a].text === right[b].text ? best[a + 1][b + 1] + 1 : Math.max(best[a + 1][b], best[a][b + 1]);
-    }
-  }
   const matches = new Array(left.length).fill(null);
-  let [a, b] = [0, 0];
-  while (a < left.length && b < right.length) {
-    if (left[a].text === right[b].text) {
-      matches[a] = b;
-      [a, b] = [a + 1, b + 1];
-    } else if (best[a + 1][b] >= best[a][b + 1]) a += 1;
-    else b += 1;
-  }
+  for (const [a, b] of alignSequences(left, right, (one, other) => one.text === other.text)) if (a !== null) matches[a] = b;
   return matches;
 }
 
-/** Match two attention views: partners in both directions, and the difference where shapes agree. */
+/**
+ * Match two attention views: partners in both directions, and the difference B − A of the rows that both have,
+ * `differenceRows` of A: every row where both have as many, else those of the same words.
+ */
 export function matchTokens(a, b) {
   const rows = [alignTokens(a.rows, b.rows), alignTokens(b.rows, a.rows)];
   const columns = [alignTokens(a.columns, b.columns), alignTokens(b.columns, a.columns)];
   const [sameTarget, sameSource] = [same(a.rows, b.rows), same(a.columns, b.columns)];
-  const sameShape = a.rows.length === b.rows.length && a.columns.length === b.columns.length;
-  const values = sameShape ? b.values.map((weights, row) => weights.map((value, column) => value - a.values[row][column])) : null;
+  const differenceRows = a.columns.length === b.columns.length ? a.rows.map((_, row) => row).filter((row) => rows[0][row] !== null) : [];
+  const values = differenceRows.length ? differenceRows.map((row) => a.values[row].map((value, column) => b.values[rows[0][row]][column] - value)) : null;
   const distances = values?.map((weights) => sum(weights.map(Math.abs)) / 2);
-  return { rows, columns, sameTarget, sameSource, values, distances };
+  return { rows, columns, sameTarget, sameSource, values, distances, differenceRows };
 }
 
 /** Label for two tokens at one position. */

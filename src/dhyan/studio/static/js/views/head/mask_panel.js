@@ -1,23 +1,25 @@
-/** Mask view: causal mask, leak test and padding mask. */
+/** Panel of the mask: the causal mask of all positions, the leak test, and the padding mask. */
 
-import { post } from "../api.js";
-import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
-import { controls, list, segments } from "../controls.js";
-import { el, setChildren, text } from "../dom.js";
-import { hasModel } from "../embedded_model.js";
-import { card, models } from "../header.js";
-import { drawHeatmap } from "../heatmap.js";
-import { formatNumber, sum, vector, formatTiny } from "../numbers.js";
-import { state, set, address, colorScaleOf } from "../state.js";
-import { showStatus } from "../status.js";
-import { heads, selectHead } from "../trace.js";
-import { message } from "../messages.js";
-import { leakForm, leakTable, verdict } from "./mask/leak_test.js";
+import { post } from "../../api.js";
+import { requestBody, fetchTrace } from "../../traces.js";
+import { controls, segments } from "../../controls.js";
+import { el, setChildren, text } from "../../dom.js";
+import { keepFocus } from "../../focus.js";
+import { card } from "../../header.js";
+import { drawHeatmap } from "../../heatmap.js";
+import { formatNumber, sum, vector, formatTiny } from "../../numbers.js";
+import { state, set, address, colorScaleOf } from "../../state.js";
+import { lessonParts } from "../../lesson_panel.js";
+import { showStatus } from "../../status.js";
+import { hasRole, heads, selectHead } from "../../trace.js";
+import { message } from "../../messages.js";
+import { leakForm, leakTable, verdict } from "./leak_test.js";
 
 const MIN_READABLE_CELL = 16; // smallest cell width for −∞, in pixels
 const MAX_BESIDE = 14; // words of the largest map beside the leak test
 
-export function open() {
+/** The panel; `load` runs the tests, `update` those that a change of the state concerns. */
+export function maskPanel() {
   const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
   const note = el("div", { class: "mask-note" });
   const chooser = el("div", {});
@@ -26,11 +28,10 @@ export function open() {
   const leakResult = el("div", { class: "mask-result" });
   const paddingBox = el("div", {});
   const parts = el("div", { class: "mask-parts", hidden: true }, map,
-    el("div", { class: "mask-leak" }, el("h2", {}, message("mask_leak")),
+    el("div", { class: "mask-leak" }, el("h3", {}, message("mask_leak")),
       el("p", {}, message("mask_leak_text")), test.node, leakResult), paddingBox);
-  const node = el("section", { class: "mask", "aria-labelledby": "view-title" },
-    el("header", {}, el("h1", { id: "view-title" }, message("view_mask"))),
-    el("p", { class: "muted" }, message("mask_intro")), note, chooser, parts, toy());
+  const node = el("div", { class: "mask" }, note, chooser, parts,
+    el("div", { class: "aside" }, ...lessonParts("mask")), toy());
   let trace = null;
   let leakResponse = null;
   let displayedTable = null;
@@ -57,7 +58,7 @@ export function open() {
     }
   }
 
-  const renderPadding = async () => (hasModel ? setChildren(paddingBox, el("p", { class: "muted" }, message("mask_padding_none"))) : setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source)));
+  const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
 
   /** The changed position: from the state, or the middle. */
   function changedPosition() {
@@ -69,7 +70,7 @@ export function open() {
   async function runLeakTest() {
     leakRequest.abort();
     leakRequest = new AbortController();
-    const hasMask = card()?.decoder === "transformer";
+    const hasMask = hasRole(trace, "decoder_self");
     test.setTokens(trace.decoder_input.tokens, changedPosition());
     const requestLeak = (word) => post("/api/leak", { ...requestBody(), position: changedPosition(), word,
       masked: !hasMask || state.masked === "1" }, leakRequest.signal);
@@ -87,28 +88,15 @@ export function open() {
 
   const rerunLeakTest = () => runLeakTest().catch(showStatus);
 
-  /** Controls, or a notice for a model without a mask. */
+  /** The switch, or a notice for a decoder without a mask. */
   function renderControls() {
-    if (!leakResponse.has_mask) {
-      const other = models().find((model) => model.decoder === "transformer");
-      setChildren(note, el("p", {}, message("mask_recurrent")), other && el("p", {}, el("a", { class: "button mask-link",
-        href: address({ ...state, model: other.name }), on: { click: (event) => {
-          event.preventDefault();
-          set({ model: other.name });
-        } } }, message("mask_use_model", other.name))));
-      return;
-    }
-    setChildren(note);
-    const layers = leakResponse.weights.map((_, index) => [String(index + 1), String(index + 1)]);
-    const count = leakResponse.weights[0].shape[0];
-    const names = Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
-    setChildren(chooser, controls(segments(message("mask_switch"), "masked", [["1", message("mask_on")], ["0", message("mask_off")]]),
-      list(message("layer"), "layer", layers),
-      list(message("head"), "head", [...names, ["avg", message("average")], ["max", message("largest")]])));
+    if (!leakResponse.has_mask) return void setChildren(note, el("p", {}, message("mask_recurrent")));
+    setChildren(note, el("p", { class: "muted" }, message("mask_intro")));
+    setChildren(chooser, controls(segments(message("mask_switch"), "masked", [["1", message("mask_on")], ["0", message("mask_off")]])));
   }
 
-  const shownLayer = () => Math.min(state.layer || 1, leakResponse.weights.length);
-  const shownHead = () => (Number(state.head) ? String(Math.min(Number(state.head), leakResponse.weights[0].shape[0])) : state.head || "1");
+  const shownLayer = () => Math.min(state.layer || Infinity, leakResponse.weights.length);
+  const shownHead = () => (Number(state.head) ? String(Math.min(Number(state.head), leakResponse.weights[0].shape[0])) : "1");
 
   /** Show the state in the controls. */
   function syncControls() {
@@ -116,9 +104,6 @@ export function open() {
       radio.setAttribute("aria-checked", String(radio.dataset.value === state.masked));
       radio.setAttribute("tabindex", radio.dataset.value === state.masked ? "0" : "-1");
     }
-    const [layer, head] = ["layer", "head"].map((key) => chooser.querySelector(`[data-key="${key}"]`));
-    if (layer) layer.value = String(shownLayer());
-    if (head) head.value = shownHead();
   }
 
   function renderMap() {
@@ -134,7 +119,7 @@ export function open() {
       : message("attends", leakResponse.decoder_input[row], leakResponse.decoder_input[column], formatNumber(values[row][column])));
     const box = el("div", { class: "picture" });
     parts.classList.toggle("stacked", words.length > MAX_BESIDE);
-    setChildren(map, el("h2", {}, message("mask_map")),
+    setChildren(map, el("h3", {}, message("mask_map"), ` · ${message("heads_head", shownLayer(), shownHead())}`),
       el("p", { class: leakResponse.masked ? "muted" : "mask-warning" }, leakResponse.masked
         ? message("mask_hatched", later.flat().filter(Boolean).length, later.flat().length)
         : message("mask_removed", `${Math.round((100 * ahead) / sum(values.map(sum)))} %`)), box, live);
@@ -142,37 +127,30 @@ export function open() {
       scale: colorScaleOf(words.length), numbers: state.numbers === "1", minCellWidth: MIN_READABLE_CELL, maxWidth: map.clientWidth || undefined,
       onFocus: (row, column) => setChildren(live, cellText(row, column)),
       onHover: (row, column) => row !== null && column !== null && setChildren(live, cellText(row, column)),
-      onOpen: (row, column) => set({ view: "head", role: "decoder_self", target: row + 1, source: column + 1 }) }));
+      onOpen: (row, column) => set({ view: "head", role: "decoder_self", layer: shownLayer(), head: shownHead(), target: row + 1, source: column + 1 }) }));
     displayedTable = { values, rows: leakResponse.decoder_input, columns: leakResponse.decoder_input };
   }
 
-  const reload = () => {
-    invalidateTrace();
-    load();
-  };
   let width = 0;
   const watcher = new ResizeObserver(() => {
-    if (leakResponse && Math.abs(map.clientWidth - width) > 24) renderMap();
+    if (leakResponse && Math.abs(map.clientWidth - width) > 24) keepFocus(map, renderMap);
     width = map.clientWidth;
   });
   watcher.observe(node);
-  load();
-  document.addEventListener("retranslate", reload);
   return {
     node,
+    load,
     update(changed) {
-      if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
-      else if (!trace) return;
-      else if (["position", "word", "masked"].some((key) => changed.has(key))) rerunLeakTest();
+      if (!trace) return;
+      if (["position", "word", "masked"].some((key) => changed.has(key))) rerunLeakTest();
       else if (leakResponse && ["layer", "head", "scale", "numbers"].some((key) => changed.has(key))) renderMap();
     },
-    exportData: () => ({ trace, picture: map.querySelector("svg"), table: displayedTable ?? (leakResponse && {
+    exportData: () => ({ picture: map.querySelector("svg"), table: displayedTable ?? (leakResponse && {
       values: vector(leakResponse.max_change).map((change) => [change]), rows: leakResponse.decoder_input, columns: [message("mask_column_change")] }) }),
     close() {
       stop.abort();
       leakRequest.abort();
       watcher.disconnect();
-      document.removeEventListener("retranslate", reload);
     },
   };
 }
@@ -196,10 +174,10 @@ function paddingSection(result, lang) {
     ...Array.from({ length: result.tokens.length - words.length }, () =>
       el("span", { class: "mask-token pad" }, el("span", {}, "<pad>"))));
   return el("div", { class: "mask-padding" },
-    el("h2", {}, message("mask_padding")),
+    el("h3", {}, message("mask_padding")),
     el("p", {}, message("mask_padding_text")),
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": message("mask_padding") },
-      el("div", { class: `mask-batch${result.tokens.length > MAX_BESIDE ? " long" : ""}`, role: "img", style: { "--count": result.tokens.length },
+      el("div", { class: `mask-batch${result.tokens.length > MAX_BESIDE ? " long" : ""}`, role: "img", style: { "--count": String(result.tokens.length) },
         "aria-label": message("mask_padding_label", result.padded_tokens.length, empty) }, line(result.tokens), line(result.padded_tokens))),
     el("p", {}, result.padding_weight === null ? message("no_attention")
       : message("mask_padding_weight", result.padding_weight === 0 ? "0.0" : formatNumber(result.padding_weight, 4)), " ", paddingChange(result.max_change)));

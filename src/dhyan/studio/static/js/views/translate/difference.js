@@ -14,17 +14,19 @@ export function difference(a, b, match, options) {
     return { node: el("section", { class: "compare-delta" }, head, el("p", {}, message(`compare_no_${kind}`, lines[0].length, lines[1].length))) };
   }
   const largest = match.values.flat().reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
-  const [rows, columns] = [a.rows.map((row, index) => pairLabel(row, b.rows[index])), a.columns.map((column, index) => pairLabel(column, b.columns[index]))];
+  const partner = (row) => match.rows[0][match.differenceRows[row]];
+  const [rows, columns] = [match.differenceRows.map((row) => pairLabel(a.rows[row], b.rows[match.rows[0][row]])), a.columns.map((column, index) => pairLabel(column, b.columns[index]))];
   const map = drawHeatmap({ values: match.values, rows, columns, kind: "numbers", colorLimit: Math.max(largest, 1e-9), ...options,
     label: message("compare_delta_label"),
     describe: (row, column, value) => message("compare_cell", rows[row].text, columns[column].text,
-      formatNumber(b.values[row][column]), formatNumber(a.values[row][column]), formatNumber(value)) });
+      formatNumber(b.values[partner(row)][column]), formatNumber(a.values[match.differenceRows[row]][column]), formatNumber(value)) });
   const mean = match.distances.reduce((total, distance) => total + distance, 0) / match.distances.length;
   const furthest = match.distances.indexOf(Math.max(...match.distances));
   return { map, node: el("section", { class: "compare-delta" }, head,
     [a, b].every((view) => view.which !== "max") && el("p", {}, largest < 0.001 ? message("compare_equal")
       : message("compare_distance", percent(mean), rows[furthest].text, percent(match.distances[furthest]))),
-    !(match.sameTarget && match.sameSource) && el("p", { class: "muted" }, message("compare_by_position")),
+    a.rows.length !== b.rows.length && el("p", { class: "muted" }, message("compare_common_rows", a.rows.length, b.rows.length, rows.length)),
+    a.rows.length === b.rows.length && !(match.sameTarget && match.sameSource) && el("p", { class: "muted" }, message("compare_by_position")),
     map, largest >= 0.001 && el("p", { class: "muted" }, message("compare_domain", formatNumber(largest)))) };
 }
 

@@ -1,0 +1,165 @@
+/**
+ * Types of what the studio's routes answer and what modules pass to each other, for the type check
+ * of `make lint`. They are global: a JSDoc comment names them without an import, and the page never
+ * loads this file.
+ */
+
+/** A tensor as `numbers.unpack` reads it: 32-bit floats in base64. */
+interface Packed { shape: number[]; data: string }
+
+/** A linear layer; the bias may be absent. */
+interface PackedLayer { weight: Packed; bias: Packed | null }
+
+type Role = "encoder_self" | "decoder_self" | "cross";
+
+interface Token { text: string; id: number; word: number; special: boolean }
+
+/** One sentence: its tokens, and the words they form. */
+interface Side { tokens: Token[]; words: string[] }
+
+/** A decoding step: the token's log-probability, and the most probable tokens with their probabilities. */
+interface TraceStep { logprob: number; top_tokens: [string, number][] }
+
+/** An attention's weights: heads, rows that attend, columns attended to. */
+interface AttentionBlock extends Packed { name: string; role: Role; layer: number }
+
+/** One translated sentence, as `dhyan.insight.trace`. */
+interface Trace {
+  schema: string;
+  model: string;
+  text: string;
+  translation: string;
+  finished: boolean;
+  source: Side;
+  decoder_input: Side;
+  target: Side;
+  steps: TraceStep[];
+  attention: AttentionBlock[];
+  score: number;
+}
+
+/** Tokens or words of a sequence, each with its tokens. */
+interface Unit { text: string; special: boolean; tokens: number[] }
+
+/** Facts about a model, as `dhyan.studio.model_cards`. */
+interface ModelCard {
+  name: string;
+  about: string;
+  encoder: string;
+  decoder: string;
+  score: string;
+  source_language: string;
+  target_language: string;
+  task: string;
+  saved: string;
+  views: string[];
+  test_scores: Record<string, number>;
+  test: string;
+}
+
+/** All attention steps of a recurrent decoder, as `dhyan.insight.decoder_step_operands`. */
+interface PackedSteps {
+  score: string;
+  attends_after_step: boolean;
+  queries: Packed;
+  states: Packed;
+  query_layer: PackedLayer | null;
+  key_layer: PackedLayer | null;
+  energy: Packed | null;
+  projected_queries: Packed | null;
+  keys: Packed;
+  tanh: Packed | null;
+  scores: Packed;
+  visibility: Packed;
+  weights: Packed;
+  contexts: Packed;
+  combine: PackedLayer | null;
+  attentional: Packed | null;
+}
+
+/** One head of a Transformer, as `dhyan.insight.head_operands`, and the contexts of all heads. */
+interface PackedHead {
+  query_inputs: Packed;
+  memory_inputs: Packed;
+  query: { weight: Packed; bias: Packed };
+  key: { weight: Packed; bias: Packed };
+  value: { weight: Packed; bias: Packed };
+  queries: Packed;
+  keys: Packed;
+  values: Packed;
+  scale: number;
+  scores: Packed;
+  mask: Packed;
+  weights: Packed;
+  context: Packed;
+  output: Packed;
+  layer_output: Packed;
+  contexts: Packed[];
+  output_weights: Packed[];
+  bias: Packed;
+}
+
+/** A hypothesis of a beam search, as `dhyan.insight.beam_tree`. */
+interface BeamNode {
+  step: number;
+  parent: number;
+  token: string;
+  special: boolean;
+  text: string;
+  logprob: number;
+  score: number;
+  score_by_length: number;
+  rank: number;
+  fate: "kept" | "finished" | "dropped";
+  attention: number[];
+}
+
+interface BeamTree {
+  beam: number;
+  length_penalty: number;
+  source: string[];
+  nodes: BeamNode[];
+  results: number[];
+  greedy: string[];
+  greedy_text: string;
+  greedy_score: number;
+  greedy_path: number[];
+}
+
+/** A table of numbers for export. */
+interface NumberTable { values: number[][]; rows: string[]; columns: string[] }
+
+/** What a view offers for export. */
+interface ExportData {
+  picture?: SVGElement | HTMLElement | null;
+  table?: NumberTable | null;
+  trace?: Trace | null;
+}
+
+/** An open view of the page. */
+interface View {
+  node: HTMLElement;
+  update?: (changed: Set<string>) => void;
+  close?: () => void;
+  exportData?: () => ExportData;
+}
+
+/** What `el` and its like take as a child; what is absent is left out. */
+type Child = Node | string | null | undefined | false;
+
+/** Attributes of an element; `on` holds listeners, `style` CSS properties. */
+interface Attributes {
+  on?: Record<string, (event: any) => unknown>;
+  style?: Record<string, string | number>;
+  [name: string]: unknown;
+}
+
+/** Every element of the page is HTML, SVG or MathML: all have a style, a data set and a focus. */
+interface Element extends HTMLOrSVGElement, ElementCSSInlineStyle {}
+
+interface ParentNode {
+  querySelector(selector: "#sentence"): HTMLTextAreaElement | null;
+  querySelector(selector: "#model" | "#beam" | `#view select${string}` | `select[${string}`): HTMLSelectElement | null;
+  querySelector(selector: "#copy-link" | "#export"): HTMLButtonElement | null;
+  querySelector(selector: "#view" | "#lesson" | "#model-scores" | "[aria-current]"): HTMLElement | null;
+}

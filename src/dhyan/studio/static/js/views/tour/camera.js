@@ -1,0 +1,44 @@
+/** A camera over a picture that is larger than its frame: it moves to hold some boxes, at once where motion is not wanted. */
+
+const DURATION = 700; // milliseconds
+const EASING = "cubic-bezier(0.65, 0, 0.35, 1)";
+const MARGIN = 14;
+const MAX_SCALE = 1.5; // pixels per unit
+
+/** @typedef {{x: number, y: number, width: number, height: number}} Box */
+
+/** @param {HTMLElement} frame that shows a part of the picture @param {SVGSVGElement} picture */
+export function camera(frame, picture) {
+  let origin = { x: 0, y: 0 };
+  let animation = null;
+
+  return {
+    /** Take the size of the picture from all its boxes. @param {Box[]} boxes */
+    fit(boxes) {
+      const all = around(boxes, 2 * MARGIN);
+      origin = all;
+      picture.setAttribute("viewBox", [all.x, all.y, all.width, all.height].join(" "));
+      picture.setAttribute("width", String(all.width));
+      picture.setAttribute("height", String(all.height));
+    },
+    /** Move so that some boxes fill the frame. @param {Box[]} boxes @param {boolean} animated */
+    hold(boxes, animated) {
+      const { x, y, width, height } = around(boxes, MARGIN);
+      const scale = Math.min(frame.clientWidth / width, frame.clientHeight / height, MAX_SCALE);
+      const left = frame.clientWidth / 2 - (x + width / 2 - origin.x) * scale;
+      const top = frame.clientHeight / 2 - (y + height / 2 - origin.y) * scale;
+      const from = getComputedStyle(picture).transform;
+      animation?.cancel();
+      picture.style.transform = `translate(${left.toFixed(2)}px, ${top.toFixed(2)}px) scale(${scale.toFixed(4)})`;
+      if (!animated || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+      animation = picture.animate([{ transform: from }, { transform: picture.style.transform }], { duration: DURATION, easing: EASING });
+    },
+  };
+}
+
+/** The smallest box around boxes, with a margin. @param {Box[]} boxes @param {number} margin @returns {Box} */
+function around(boxes, margin) {
+  const x = Math.min(...boxes.map((box) => box.x)) - margin;
+  const y = Math.min(...boxes.map((box) => box.y)) - margin;
+  return { x, y, width: Math.max(...boxes.map((box) => box.x + box.width)) + margin - x, height: Math.max(...boxes.map((box) => box.y + box.height)) + margin - y };
+}
