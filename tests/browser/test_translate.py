@@ -62,6 +62,17 @@ def test_map_shows_the_weights_of_the_model(studio):
     expect(page.locator(".live")).not_to_be_empty()
 
 
+def test_hidden_tokens_have_a_column_that_completes_every_row(studio):
+    page = loaded(studio.open(f"{PATH}&specials=0"))
+    *hidden, title = page.locator(".row-statistic").all_text_contents()[::2]
+    assert title == "</s>"
+    shown = [sum(row[:-1]) for row in weights(trace(page))][: len(hidden)]
+    assert [float(weight) for weight in hidden] == pytest.approx(
+        [1 - weight for weight in shown], abs=2e-3
+    )
+    expect(page.locator(".legend-notes")).to_contain_text("The column </s> is their weight")
+
+
 @pytest.mark.parametrize(
     ("language", "new", "seen"),
     [("en", "new", "seen in training"), ("hi", "नया", "प्रशिक्षण में देखा हुआ")],

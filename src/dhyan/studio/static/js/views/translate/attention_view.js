@@ -31,10 +31,25 @@ export function attentionView(trace, card, options) {
     symbols: !hasSelfAttention(trace) ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
     layers: blocksOf(trace, "cross").length,
     sums: values.map(sum),
+    hidden: hiddenWeights(trace, columns, distributions, values),
     bits: distributions.map((weights) => (which === "max" || !attends ? null : entropy(weights))),
     pieces: [...rows, ...columns].some((unit) => unit.tokens.length > 1),
     unknown: columns.some((column) => column.faint) };
 }
+
+/**
+ * The special tokens that are not among the columns, and their weight in every row; null if all tokens are shown.
+ * @returns {{text: string, weights: number[]} | null}
+ */
+function hiddenWeights(trace, columns, distributions, values) {
+  const shown = new Set(columns.flatMap((column) => column.tokens));
+  const tokens = trace.source.tokens.filter((_, index) => !shown.has(index));
+  return tokens.length ? { text: tokens.map((token) => token.text).join(" "),
+    weights: distributions.map((weights, row) => Math.max(0, sum(weights) - sum(values[row]))) } : null;
+}
+
+/** The column beside the map that completes a row: the weight of the hidden tokens, or the sum of all. */
+export const completion = (view) => (view.hidden ? { title: view.hidden.text, weights: view.hidden.weights } : { title: "Σ", weights: view.sums });
 
 /** Weight of a unit: mean over its target tokens of the sum over the source tokens. */
 const share = (table, rows, columns) => sum(rows.map((row) => sum(columns.map((index) => table[row][index])))) / rows.length;

@@ -14,7 +14,7 @@ export function legend(view, options) {
     options.display === "ribbons" ? message("translate_min_weight", MIN_WEIGHT) : message(`translate_scale_${options.scale}`),
     options.display === "map" && options.numbers === "1" && message("translate_dots"),
     view.tables.length > 1 && ["avg", "max"].includes(view.which) && message(`translate_summary_${view.which}`),
-    options.specials === "0" && message("translate_hidden"),
+    view.hidden && (options.display === "ribbons" ? message("translate_hidden_ribbons") : message("translate_hidden", view.hidden.text)),
     view.unknown && message("translate_unknown"),
     options.transliterate === "1" && message("translate_transliteration"),
     options.unit === "word" && !view.pieces && message("translate_unit_same"),

@@ -13,7 +13,7 @@ import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
-import { headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./attention_view.js";
+import { completion, headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
 import { allSteps, columnPanel, rowPanel, runnersUp } from "./side_panel.js";
 import { decodingAnimation, isMotionReduced } from "./decoding.js";
@@ -155,8 +155,8 @@ export function open() {
     scale: colorScale(), selected: selection(), maxWidth: picture.clientWidth, numbers: state.numbers === "1",
     minCellWidth: view.columns.length > 60 ? 12 : view.columns.length > 30 ? 20 : 18, // every label of up to 60 words, every second of more
     pinned: state.pinned ? state.pinned - 1 : null,
-    statistics: { titles: ["Σ", message("translate_bits")],
-      rows: view.sums.map((sum, row) => [formatNumber(sum), view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)]) },
+    statistics: { titles: [completion(view).title, message("translate_bits")],
+      rows: completion(view).weights.map((weight, row) => [formatNumber(weight), view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)]) },
     onFocus: choose, onHover: preview, onOpen: openCell,
     onPin: (row) => set({ pinned: state.pinned === row + 1 ? 0 : row + 1 }, { replace: true }),
     onLabelClick: choose,
@@ -209,7 +209,8 @@ export function open() {
 
   const cellText = (row, column) => (!attends() ? message(view.tables.length ? "bottleneck" : "no_attention") : [
     message("attends", view.rows[row].text, view.columns[column].text, formatNumber(view.values[row][column])),
-    message("sum", formatNumber(view.sums[row])), view.bits[row] !== null && message("entropy", formatNumber(view.bits[row], 2)),
+    message(view.hidden ? "translate_on_hidden" : "sum", ...(view.hidden ? [view.hidden.text] : []), formatNumber(completion(view).weights[row])),
+    view.bits[row] !== null && message("entropy", formatNumber(view.bits[row], 2)),
   ].filter(Boolean).join(" · "));
 
   function describe(row, column, announced) {

@@ -44,24 +44,31 @@ export function columnPanel(view, column, swap = null) {
 
 /** Stacked bar of the attention weights. */
 function contextBar(view, row) {
-  const weights = view.values[row];
-  const largest = ranked(weights).slice(0, NAMED).map(([index, value]) => `${view.columns[index].text} ${formatNumber(value)}`);
+  const { weights, columns } = contextOf(view, row);
+  const largest = ranked(weights).slice(0, NAMED).map(([index, value]) => `${columns[index].text} ${formatNumber(value)}`);
   return el("div", { class: "context-bar", role: "img",
     "aria-label": message("translate_bar", view.rows[row].text, largest.join(", ")) },
   ...weights.map((value, index) => value >= 0.01 && el("span", {
-    class: `context-part hue-${view.columns[index].special ? "none" : index % 8}`, lang: view.columns[index].lang,
-    title: `${view.columns[index].text} ${formatNumber(value)}`, style: { "flex-grow": String(value) } },
-  value >= 0.15 ? view.columns[index].text : "")));
+    class: `context-part hue-${columns[index].special ? "none" : index % 8}`, lang: columns[index].lang,
+    title: `${columns[index].text} ${formatNumber(value)}`, style: { "flex-grow": String(value) } },
+  value >= 0.15 ? columns[index].text : "")));
+}
+
+/** All weights of a row with their columns, the hidden tokens last. */
+function contextOf({ values, columns, hidden }, row) {
+  if (!hidden) return { weights: values[row], columns };
+  return { weights: [...values[row], hidden.weights[row]], columns: [...columns, { text: hidden.text, lang: "en", special: true }] };
 }
 
 /** c₃ = .94 h(astronomer) + …; one head sums values v; an average of heads has no such sum. */
 function contextSum(view, row) {
   const [sumSymbol, vectorSymbol] = view.symbols;
-  const order = ranked(view.values[row]);
+  const { weights, columns } = contextOf(view, row);
+  const order = ranked(weights);
   const rest = order.slice(NAMED).reduce((total, [, value]) => total + value, 0);
   const parts = order.slice(0, NAMED).filter(([, value]) => value >= 0.005).flatMap(([index, value], turn) =>
     [turn ? " + " : "", el("span", { class: "number" }, formatNumber(value, 2, { weight: true })), " ",
-      el("i", {}, vectorSymbol), el("sub", { lang: view.columns[index].lang }, view.columns[index].text)]);
+      el("i", {}, vectorSymbol), el("sub", { lang: columns[index].lang }, columns[index].text)]);
   const remainder = rest >= 0.005 ? [" + ", el("span", { class: "number" }, formatNumber(rest, 2, { weight: true })), ` ${message("translate_rest")}`] : [];
   return [el("i", {}, sumSymbol), el("sub", {}, String(row + 1)), " = ", ...parts, ...remainder];
 }

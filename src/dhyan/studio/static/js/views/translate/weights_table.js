@@ -3,7 +3,7 @@
 import { el } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
-import { strongest } from "./attention_view.js";
+import { completion, strongest } from "./attention_view.js";
 
 /** @param {object} view @param {(row: number) => void} choose a row is clicked */
 export function weightsTable(view, choose) {
@@ -13,10 +13,10 @@ export function weightsTable(view, choose) {
       el("caption", { class: "visually-hidden" }, message("heatmap_label")),
       el("thead", {}, el("tr", {}, el("td"),
         ...view.columns.map((column) => el("th", { scope: "col", lang: column.lang }, column.text)),
-        el("th", { scope: "col", class: "statistic-column" }, "Σ"), el("th", { scope: "col" }, message("translate_bits")))),
+        el("th", { scope: "col", class: "statistic-column" }, completion(view).title), el("th", { scope: "col" }, message("translate_bits")))),
       el("tbody", {}, ...view.values.map((weights, row) => el("tr", { "data-row": row, on: { click: () => choose(row) } },
         el("th", { scope: "row", lang: view.rows[row].lang }, view.rows[row].text),
         ...weights.map((value, index) => el("td", { class: index === best[row] ? "best" : null }, formatNumber(value))),
-        el("td", { class: "statistic-column" }, formatNumber(view.sums[row])),
+        el("td", { class: "statistic-column" }, formatNumber(completion(view).weights[row])),
         el("td", {}, view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)))))));
 }
