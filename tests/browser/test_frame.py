@@ -9,9 +9,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError, expect
 
+from dhyan.studio.model_cards import ROOMS
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
-from dhyan.studio.model_cards import ROOMS
 from tests.browser.conftest import Studio, current_url, serving
 
 SENTENCE = "text=The+bank+of+the+river+is+far.&model=transformer"

@@ -28,7 +28,8 @@ SHOTS = {
     "beam": f"/beam?text={SISTER}&model={PREFIX}no-attention",
     "layers": f"/inside/layers?text={SISTER}&model={PREFIX}transformer&target=7",
     "step": f"/inside?text={BOAT}&model={PREFIX}bahdanau&target=2&source=5",
-    "qkv": f"/inside/head?text={RIVER}&model={PREFIX}transformer&role=encoder_self&layer=1&head=1&target=2",
+    "qkv": f"/inside/head?text={RIVER}&model={PREFIX}transformer&role=encoder_self"
+    "&layer=1&head=1&target=2",
     "toy": "/playground?toy=cat",
     "heads": f"/heads?text={APPLE}&model={PREFIX}transformer&role=cross",
     "mask": f"/inside/mask?text={RIVER}&model={PREFIX}transformer",
