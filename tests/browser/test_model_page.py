@@ -218,6 +218,27 @@ def test_a_view_that_needs_the_server_says_so(open_page):
     expect(page.locator("#status")).to_contain_text("agrees with the model")
 
 
+@pytest.mark.parametrize(
+    ("view", "shown"),
+    [
+        ("beam", ".beam-node"),
+        ("inside/layers", ".layers-cell"),
+        ("inside/mask", ".mask-padding"),
+        ("heads", ".head-cell[aria-label*=importance]"),
+        ("playground", "[data-stage='8']"),
+        ("playground/gravity", ".plot-trail"),
+    ],
+)
+def test_every_room_of_its_kind_works_in_the_page(open_page, view, shown):
+    text = "The+bank+of+the+river+is+far."
+    page = open_page("en-hi-transformer", f"#/{view}?text={text}&gravity_mode=model")
+    expect(page.locator(shown).first).to_be_visible()
+    rooms = page.locator(".rooms a").all_inner_texts()
+    assert rooms == ["Translate", "Inside", "Heads", "Beam", "Playground"]
+    assert page.get_by_role("button", name="Check with dhyan").count() == 0
+    assert "dhyan studio" not in page.locator("#status").inner_text()
+
+
 def test_a_page_that_is_cut_off_says_so(browser, folder, open_page):
     open_page("en-hi-bahdanau")
     text = (folder / "en-hi-bahdanau.html").read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ RECOMPUTE = """async (response) => {
   const operands = unpackSteps(response);
   return operands.queries.map((_, step) => recomputeStep(operands, step).maxDifference);
 }"""
+WIDE = {"viewport": {"width": 1440, "height": 900}}
 ROWS = {
     "bahdanau": ["s", "Ws", "h", "Uh", "sum", "tanh", "e", "exp", "alpha", "ah", "c"],
     "luong": ["s", "h", "Wh", "e", "exp", "alpha", "ah", "c", "tilde"],
@@ -101,6 +102,22 @@ def test_keyboard_moves_and_nothing_plays_by_itself(studio):
     page.keyboard.press("p")
     assert page.locator(".step-play").get_attribute("aria-label") == "Pause"
     second.wait_for()
+
+
+def test_a_sentence_of_twenty_five_words_fits_a_wide_window(studio):
+    text = "+".join(["the", "man", "is", "tall", "and"] * 5)
+    page = open_step(studio, f"/inside?text={text}&model=bahdanau", **WIDE)
+    box = page.locator(".step-box")
+    columns = page.locator(".flow-heads .flow-word").count()
+    assert columns >= 25
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1
+    words = page.locator(".flow-word.tiny button span[lang]").evaluate_all(
+        "words => words.filter((word) => word.scrollHeight > word.clientHeight + 1).length"
+    )
+    assert words == 0
+    page.set_viewport_size({"width": 390, "height": 900})
+    expect(page.locator(".step-scrolls")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_step_is_clamped_to_the_last(studio):

@@ -40,11 +40,14 @@ export function open() {
   let headResult = null; // role, layer, head, the model's operands and the recomputed values
   let map = null;
   let expanded = false;
+  let toggling = false; // the reader opens or closes the panel of the mask
   let maskLoaded = ""; // the request whose tests the panel shows
 
   /** The mask's panel was opened or closed: it is filled when it is first seen. */
   function openPanel(open) {
+    toggling = true; // the page stays where it is
     set({ stage: open ? "mask" : state.stage === "mask" ? "" : state.stage }, { replace: true });
+    toggling = false;
     if (open) loadMask();
   }
 
@@ -205,7 +208,7 @@ export function open() {
   return {
     node,
     update(changed) {
-      if (changed.has("stage") && !stages.hidden) showStage();
+      if (changed.has("stage") && !stages.hidden && !toggling) showStage();
       if (maskLoaded && maskBox.open) mask.update(changed);
       if (!layersBox.hidden) layers.update(changed);
       if (["text", "model", "beam", "prefix", "role", "layer", "head"].some((key) => changed.has(key))) {
