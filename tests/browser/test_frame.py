@@ -136,7 +136,7 @@ def test_page_survives_a_stopped_server(browser, models):
     page.locator("#sentence").fill("We are friends.")
     page.keyboard.press("Enter")
     expect(page.locator("#status")).to_contain_text("does not answer")
-    page.get_by_role("link", name="Why √d").focus()
+    page.get_by_role("link", name="Playground").focus()
     opened.close()
 
 
