@@ -208,7 +208,7 @@ def test_standalone_page_shows_the_same_and_names_what_needs_a_server(page, file
     expect(file.get_by_role("dialog")).not_to_contain_text("go to translate")
     file.keyboard.press("Escape")
     file.keyboard.press("g")
-    file.keyboard.press("s")
+    file.keyboard.press("i")
     expect(file.locator("#status")).to_contain_text("saved trace")
     file.get_by_role("link", name="Heads").click()
     file.wait_for_selector(".heads [role=gridcell]")
