@@ -249,8 +249,18 @@ test("every step reports the tokens so far, and a report that throws stops the s
 /** First 28 bits of BLAKE2b digests of four bytes, by Python's hashlib. */
 const HASHES = { "where is the station": 118311636, abc: 75901190, ["x".repeat(128)]: 238435435, [`${"नमस्ते ".repeat(30)}a`]: 16133840 };
 
+/** The same of words: of a zero character and the word. */
+const WORDS = { good: 94995721, "नमस्ते": 190764595 };
+
+test("a word that no training sentence has is unseen, whatever its case; numbers are not", () => {
+  const words = new TrainingSentences(Uint32Array.from(Object.values(WORDS)), true);
+  assert.deepEqual(words.unseenWords("GOOD, bad 42 नमस्ते!"), ["bad"]);
+  assert.deepEqual(new TrainingSentences(new Uint32Array(), false).unseenWords("bad"), []);
+  assert.ok(!words.has("good"));
+});
+
 test("a sentence of the training text is recognised, whatever its case and final punctuation", () => {
-  const sentences = new TrainingSentences(Uint32Array.from(Object.values(HASHES)));
+  const sentences = new TrainingSentences(Uint32Array.from(Object.values(HASHES)), false);
   for (const text of Object.keys(HASHES)) {
     assert.ok(sentences.has(text));
     assert.ok(sentences.has(`  ${text.toUpperCase()} ?!`));

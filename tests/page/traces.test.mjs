@@ -49,17 +49,19 @@ test("rows of a difference of two distributions sum to zero", () => {
   assert.deepEqual(distances, [0.75]);
 });
 
-const traceOf = (source, logprobs) => ({ source, steps: logprobs.map((logprob) => ({ logprob })) });
+const traceOf = (text, unknown, logprobs) => ({ text, unknown_words: unknown, steps: logprobs.map((logprob) => ({ logprob })) });
 
-test("unknown and fragmented words are counted, punctuation and the end are not words", () => {
-  const source = side(["zorblat", "old", "qq", ".", "</s>"],
-    [["z", 0], ["or", 0], ["bl", 0], ["at", 0], ["old", 1], ["<unk>", 2, 3], [".", 3], ["</s>", 4, 2]]);
-  const { words, unknown } = assess(traceOf(source, [0]));
-  assert.deepEqual(words, ["zorblat", "old", "qq"]);
+test("unknown words are counted among the words; punctuation and numbers are neither", () => {
+  const { words, unknown } = assess(traceOf("The zorblat's old – 42 qq ☃.", ["zorblat", "qq", "☃"], [0]));
+  assert.deepEqual(words, ["The", "zorblat's", "old", "qq"]);
   assert.deepEqual(unknown, ["zorblat", "qq"]);
 });
 
+test("a trace without a list of unknown words has none", () => {
+  assert.deepEqual(assess(traceOf("The old man", undefined, [0])).unknown, []);
+});
+
 test("the probability is the geometric mean of the tokens' probabilities", () => {
-  const { probability } = assess(traceOf(SOURCE, [Math.log(0.5), Math.log(0.125)]));
+  const { probability } = assess(traceOf("", [], [Math.log(0.5), Math.log(0.125)]));
   assert.ok(Math.abs(probability - 0.25) < 1e-12);
 });

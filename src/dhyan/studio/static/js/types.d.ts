@@ -36,6 +36,7 @@ interface Trace {
   steps: TraceStep[];
   attention: AttentionBlock[];
   score: number;
+  unknown_words?: string[];
 }
 
 /** Tokens or words of a sequence, each with its tokens. */

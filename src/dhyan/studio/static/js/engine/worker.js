@@ -41,8 +41,8 @@ async function answer({ id, operation, body }) {
     await nextTask();
     if (cancelled.has(id)) throw new Cancelled();
     const result = operation === "seen" ? await seen(body) : await translator.answer(operation, body, onTokens);
-    if (operation === "translate") result.unknown_words = await unknownWords(result);
-    postMessage({ type: "done", id, result });
+    const more = operation === "translate" ? { unknown_words: await unknownWords(/** @type {Trace} */ (result)) } : null;
+    postMessage({ type: "done", id, result: more ? { ...result, ...more } : result });
   } catch (error) {
     if (!(error instanceof Cancelled)) postMessage({ type: "error", id, message: error.message });
   }
@@ -55,7 +55,7 @@ async function seen({ texts }) {
   return sentences && texts.map((text) => sentences.has(text));
 }
 
-/** The words of a sentence that the vocabulary or the training text does not have. @param {import("../trace.js").Trace} trace */
+/** The words of a sentence that the vocabulary or the training text does not have. @param {Trace} trace */
 async function unknownWords(trace) {
   const words = trace.source.words.filter((text, word) => trace.source.tokens.some((token) => token.word === word && translator.source.isUnknown(token.id)));
   const unseen = (await trainingSentences)?.unseenWords(trace.text) ?? [];
