@@ -83,7 +83,7 @@ SEEN = """async ([url, file, texts]) => {
     const { TrainingSentences } = await import(url);
     const bytes = Uint8Array.from(atob(file), (character) => character.charCodeAt(0));
     const sentences = await TrainingSentences.read(bytes.buffer);
-    return texts.map((text) => sentences.has(text));
+    return texts.map((text) => [sentences.has(text), sentences.unseenWords(text)]);
 }"""
 TOKENIZE = """async ([url, json, texts]) => {
     const { Tokenizer } = await import(url);
@@ -120,16 +120,19 @@ def test_any_text_has_the_same_tokens(page, name):
 
 
 @pytest.mark.parametrize("name", ["en-hi", "en-fr"])
-def test_a_sentence_of_the_training_text_is_recognised(page, name):
+def test_sentences_and_words_of_the_training_text_are_recognised(page, name):
     draw, sentences = random.Random(4), read_model(name).training_sentences
     primer = [pair.english for pair in islice(generate_sentences("train"), 150)]
     texts = [*primer, *EVERYDAY_SENTENCES, *(text.upper() + "!" for text in primer)]
     texts += ["x" * length for length in (1, 127, 128, 129, 300)]
-    texts += [" ".join(draw.choices(["straße", *FRAGMENTS], k=4)) for _ in range(150)]
+    texts += [
+        " ".join(draw.choices(["straße", "ẞ", "ΛΌΓΟΣ", "ı", *FRAGMENTS], k=4)) for _ in range(150)
+    ]
     file = base64.b64encode(sentences.to_bytes()).decode()
     found = page.evaluate(SEEN, [worker_url("engine/training_sentences.js"), file, texts])
-    expected = [text in sentences for text in texts]
-    assert 0 < sum(expected) < len(texts)
+    expected = [[text in sentences, sentences.unseen_words(text)] for text in texts]
+    assert 0 < sum(seen for seen, _ in expected) < len(texts)
+    assert 0 < sum(bool(words) for _, words in expected) < len(texts)
     different = [pair for pair in zip(texts, found, expected, strict=True) if pair[1] != pair[2]]
     assert not different
 

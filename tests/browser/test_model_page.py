@@ -234,7 +234,7 @@ def test_every_room_of_its_kind_works_in_the_page(open_page, view, shown):
     page = open_page("en-hi-transformer", f"#/{view}?text={text}&gravity_mode=model")
     expect(page.locator(shown).first).to_be_visible()
     rooms = page.locator(".rooms a").all_inner_texts()
-    assert rooms == ["Translate", "Inside", "Heads", "Beam", "Playground"]
+    assert rooms == ["Translate", "Guided tour", "Inside", "Heads", "Beam", "Playground"]
     assert page.get_by_role("button", name="Check with dhyan").count() == 0
     assert "dhyan studio" not in page.locator("#status").inner_text()
 

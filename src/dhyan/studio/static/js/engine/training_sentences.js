@@ -56,8 +56,11 @@ export class TrainingSentences {
 /** A sentence without case, extra white space and final punctuation. */
 const fold = (sentence) => foldCase(sentence).replace(/[\p{P} ]+$/u, "");
 
-/** @param {string} text */
-const foldCase = (text) => normalize(normalize(text).toLowerCase().replaceAll("ß", "ss"));
+/** Case folding (Unicode), but for Cherokee. @param {string} text */
+const foldCase = (text) => normalize(Array.from(normalize(text), foldCharacter).join(""));
+
+/** Upper case joins what lower case keeps apart, such as ß and ss. @param {string} character */
+const foldCharacter = (character) => (character === "ı" ? character : character.toLowerCase().toUpperCase().toLowerCase());
 
 /** The runs of letters, digits and combining marks. @param {string} text */
 const splitWords = (text) => text.split(/[^\p{L}\p{N}\p{M}]+/u).filter(Boolean);

@@ -11,7 +11,8 @@ import { packWeights } from "./pack.js";
 import { paddingTest } from "./padding_test.js";
 import { search } from "./search.js";
 import { BOS, EOS, Tokenizer } from "./tokenizer.js";
-import { Weights } from "./weights.js";
+import { TrainingSentences } from "./training_sentences.js";
+import { decodeBase64, Weights } from "./weights.js";
 import { compareWords } from "./word_diff.js";
 import { projectWords } from "./word_projection.js";
 
@@ -53,10 +54,13 @@ export class Translator {
     this.model = new Model(new Weights(buffer), facts);
     /** @type {Map<string, Translation>} the last translations */
     this.cache = new Map();
+    /** @type {Promise<TrainingSentences> | null} null if they are not known */
+    this.trainingSentences = facts.training_sentences ? TrainingSentences.read(decodeBase64(facts.training_sentences)) : null;
   }
 
   /** The answer to a request of the page. @param {string} operation @param {any} body @param {Report} report */
   async answer(operation, body, report) {
+    if (operation === "seen") return this.#seen(body);
     if (operation === "gravity") return this.#gravity(body);
     if (operation === "beam") return this.#beam(body, report);
     const translation = await this.#translate(body, report);
@@ -111,6 +115,20 @@ export class Translator {
       greedy_score: greedy.score, greedy_path: pathOf(tree.nodes, sequences, greedyIds) };
   }
 
+  /** Whether each sentence was seen in training; null if that is not known. @param {{texts: string[]}} body */
+  async #seen({ texts }) {
+    const sentences = await this.trainingSentences;
+    return sentences && texts.map((text) => sentences.has(text));
+  }
+
+  /** The words of a sentence that the vocabulary or the training text does not have. @param {string} text @param {number[]} ids */
+  async #unknownWords(text, ids) {
+    const words = this.source.words(ids).filter(({ first, last }) => ids.slice(first, last).some((id) => this.source.isUnknown(id)))
+      .map((word) => word.text);
+    const unseen = (await this.trainingSentences)?.unseenWords(text) ?? [];
+    return [...words, ...unseen.filter((word) => !words.some((known) => known.includes(word)))];
+  }
+
   #gravity({ text }) {
     const ids = this.#encode(text);
     const projection = projectWords(this.model, ids, this.source.words(ids).slice(0, -1));
@@ -142,7 +160,7 @@ export class Translator {
   }
 
   /** The trace, as `dhyan.insight.trace`. @param {TranslateRequest} request @param {Translation} translation */
-  #trace({ text, model }, translation) {
+  async #trace({ text, model }, translation) {
     const { source, output, hypothesis } = translation;
     const input = [BOS, ...output.slice(0, -1)];
     const { calls, logprobs } = this.#force(translation);
@@ -152,7 +170,7 @@ export class Translator {
       source: side(this.source, source), decoder_input: side(this.target, input), target: side(this.target, output),
       steps: logprobs.map((row, at) => this.#step(row, output[at])),
       attention: this.model.attentions.map((attention) => ({ ...attention, ...packWeights(calls[attention.name].map(({ weights }) => weights), lengths[attention.role]) })),
-      score: hypothesis.score,
+      score: hypothesis.score, unknown_words: await this.#unknownWords(text, source.slice(0, -1)),
     };
   }
 

@@ -52,6 +52,14 @@ export class Weights {
   }
 }
 
+/** @param {string} base64 @returns {ArrayBuffer} */
+export function decodeBase64(base64) {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index += 1) bytes[index] = text.charCodeAt(index);
+  return bytes.buffer;
+}
+
 /** The number that 16 bits stand for. @param {number} bits */
 function fromHalf(bits) {
   const [sign, exponent, fraction] = [bits & 0x8000 ? -1 : 1, (bits >> 10) & 0x1f, bits & 0x3ff];
