@@ -79,7 +79,7 @@ test("every message is used", () => {
 });
 
 test("a message is in the language of the page, with its values in place", () => {
-  const [key] = Object.entries(catalogues.en).find(([, text]) => places(text).length === 2);
+  const [[key]] = Object.entries(catalogues.en).filter(([, text]) => places(text).length === 2);
   for (const language of ["en", "hi"]) {
     set({ language });
     assert.equal(message(key, "ONE", "TWO"), catalogues[language][key].replaceAll("{0}", "ONE").replaceAll("{1}", "TWO"));

@@ -72,7 +72,7 @@ export function openSum(spec) {
 
   function sorting(current) {
     const choose = (value) => el("button", { type: "button", "aria-pressed": order === value,
-      on: { click: () => { order = value; show(current); body.querySelector(".sum-order [aria-pressed=true]").focus(); } } },
+      on: { click: () => { order = value; show(current); body.querySelector(".sum-order [aria-pressed=true]")?.focus(); } } },
     message(value ? "sum_size" : "sum_order"));
     return el("div", { class: "sum-order", role: "group", "aria-label": message("sum_sorting") },
       el("span", { class: "muted" }, message("sum_terms", current.terms.length)), choose(""), choose(LARGEST_FIRST));
@@ -123,9 +123,9 @@ function resultLine(current) {
   if (current.modelValue !== undefined) {
     parts.push(el("div", {}, el("dt", {}, message("sum_model")), el("dd", { class: "number" }, formatAny(current.modelValue, 6))));
   }
-  const size = current.modelValue !== undefined && maxAbs([current.modelValue, result], current.transform ? [] : current.terms.map(productOf));
+  const { modelValue } = current;
   return el("div", { class: "sum-result" }, el("dl", {}, ...parts),
-    current.modelValue !== undefined && badge(current.modelValue === result ? 0 : Math.abs(result - current.modelValue), size));
+    modelValue !== undefined && badge(modelValue === result ? 0 : Math.abs(result - modelValue), maxAbs([modelValue, result], current.transform ? [] : current.terms.map(productOf))));
 }
 
 /** The running total as a line chart. */

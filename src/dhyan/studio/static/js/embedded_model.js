@@ -29,12 +29,12 @@ export function loadModel() {
   worker = new Worker(url, { type: "module" });
   worker.addEventListener("message", ({ data }) => receive(data));
   worker.addEventListener("error", () => fail(new Error("model_failed")));
-  worker.postMessage({ type: "load", facts, weights: document.querySelector("#model-weights").textContent });
+  worker.postMessage({ type: "load", facts, weights: document.querySelector("#model-weights")?.textContent });
 }
 
 /** The model's answer; an aborted request is cancelled in the worker. @param {string} path @param {object} body
  * @param {(tokens: string[]) => void} onTokens @param {AbortSignal} [signal] @returns {Promise<any>} */
-export function askModel(path, body, onTokens = () => {}, signal = undefined) {
+export function askModel(path, body, onTokens = () => {}, signal) {
   if (failure) return Promise.reject(failure);
   loadModel();
   requests += 1;

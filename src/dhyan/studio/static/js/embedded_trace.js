@@ -10,7 +10,7 @@ export const standalone = element !== null;
 export const framed = location.protocol === "about:";
 document.documentElement.toggleAttribute("data-framed", framed);
 
-/** The embedded response of a path; undefined where only a server could answer. @param {string} path */
+/** The embedded response of a path; undefined where only a server could answer. @param {string} path @param {{text: string}} [body] */
 export function embeddedResponse(path, body) {
   const response = responses[path.replace(/\/stream$/, "")];
   const differs = body && response && body.text.normalize("NFC") !== response.text.normalize("NFC");

@@ -1,6 +1,6 @@
 /** SVG and PNG of the current view: computed styles inlined, a subset of the font embedded. */
 
-import { svg } from "./dom.js";
+import { contextOf, svg } from "./dom.js";
 import { fetchFile } from "./api.js";
 import { standalone } from "./embedded_trace.js";
 import { htmlToSvg } from "./html_to_svg.js";
@@ -21,13 +21,13 @@ const PAGE_ATTRIBUTES = /^(class|tabindex|style|data-.*|aria-.*|role)$/;
 
 /** @typedef {{title: string, text: string, link: string}} Metadata of an exported image */
 
-/** Self-contained SVG. @param {SVGElement | HTMLElement} picture @param {Metadata} metadata */
+/** Self-contained SVG. @param {Element} picture @param {Metadata} metadata */
 export async function asSvg(picture, metadata) {
   const { markup: text } = await serialize(picture, metadata);
   return new Blob(['<?xml version="1.0" encoding="UTF-8"?>\n', text, "\n"], { type: "image/svg+xml" });
 }
 
-/** PNG at twice the size on the page. @param {SVGElement | HTMLElement} picture @param {Metadata} metadata */
+/** PNG at twice the size on the page. @param {Element} picture @param {Metadata} metadata */
 export async function asPng(picture, metadata) {
   const { markup: text, width, height } = await serialize(picture, metadata);
   const scale = Math.min(PIXEL_RATIO, MAX_CANVAS_SIDE / Math.max(width, height));
@@ -39,7 +39,7 @@ export async function asPng(picture, metadata) {
     const canvas = document.createElement("canvas");
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    contextOf(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
     const png = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     return withTexts(png, { Title: metadata.title, Description: metadata.text, Source: metadata.link });
   } finally {
@@ -83,8 +83,7 @@ async function resetScroll(picture) {
 function inlineStyles(picture) {
   const copy = picture.cloneNode(true);
   const pairs = [[picture, copy, null]];
-  while (pairs.length) {
-    const [original, clone, parentStyle] = pairs.pop();
+  for (const [original, clone, parentStyle] of pairs) {
     const style = getComputedStyle(original);
     [...original.children].forEach((child, index) => pairs.push([child, clone.children[index], style]));
     for (const { name } of [...clone.attributes]) if (PAGE_ATTRIBUTES.test(name)) clone.removeAttribute(name);

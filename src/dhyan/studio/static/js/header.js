@@ -16,6 +16,7 @@ import { fillMarks, markElement } from "./training_marks.js";
 
 const description = el("p", { id: "model-description", class: "muted" }); // beside the status line
 document.querySelector("body > footer").append(description);
+const sentenceMark = markElement("");
 /** @type {ModelCard[]} */
 let cards = [];
 let examples = null; // the list in the menu, and the model that it is for
@@ -44,8 +45,10 @@ export function updateModels(models) {
 }
 
 /** State change that selects a model; a saved trace brings its only sentence, and an example of another task gives way. */
-const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).saved, beam: 1, prefix: "" }
-  : { model, text: sentenceFor(card(model), state.text) });
+const modelPatch = (model) => {
+  const saved = card(model)?.saved;
+  return saved ? { model, text: saved, beam: 1, prefix: "" } : { model, text: sentenceFor(card(model), state.text) };
+};
 
 /** The model to compare with by default: the next of the same languages, else the next. */
 function otherModel() {
@@ -92,7 +95,7 @@ function sentenceForm() {
   return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, markElement("")),
+  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, sentenceMark),
     el("span", { id: "sentence-length", class: "error", role: "alert" })),
   el("button", { class: "primary", type: "submit" }, message("translate")),
   el("a", { class: "skip-link", href: "#view", on: { click: focusPicture } }, message("skip_picture")));
@@ -191,8 +194,9 @@ function syncState() {
   description.textContent = card()?.saved ? message("saved", state.model) : describeModel(card());
   const scores = document.querySelector("#model-scores");
   scores.textContent = scoresText(card());
-  scores.title = card()?.test ? message("scores_title", card().test) : "";
-  document.querySelector("#sentence-mark .mark").dataset.text = state.text;
+  const test = card()?.test;
+  scores.title = test ? message("scores_title", test) : "";
+  sentenceMark.dataset.text = state.text;
   fillMarks(document.querySelector("#sentence-mark"));
   if (listedFor !== `${state.model} ${lang()}`) {
     listedFor = `${state.model} ${lang()}`;

@@ -75,7 +75,7 @@ export function labels(heat, layout) {
     node,
     highlight(row, column) {
       for (const element of highlighted) element.classList.remove("selected");
-      highlighted = [rows[row]?.firstElementChild, columns[column]].filter(Boolean);
+      highlighted = [rows[row]?.firstElementChild, columns[column]].flatMap((element) => element ?? []);
       for (const element of highlighted) element.classList.add("selected");
       if (columns[column]) top.append(columns[column]); // above its neighbours
     },

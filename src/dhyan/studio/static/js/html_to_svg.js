@@ -4,7 +4,7 @@ import { svg } from "./dom.js";
 import { textMetrics, truncate } from "./text_width.js";
 
 /**
- * A drawing of an element. @param {HTMLElement} root
+ * A drawing of an element. @param {Element} root
  * @param {(picture: SVGSVGElement) => SVGSVGElement} copySvg copies an SVG inside it, with its styles
  */
 export function htmlToSvg(root, copySvg) {

@@ -62,7 +62,7 @@ const ACTIONS = {
 /** Select the previous or next layer or head, where the view has one. */
 function stepSelection(key, offset) {
   const list = document.querySelector(`#view select[data-key="${key}"]`);
-  const [current, last] = document.querySelector(`#view [data-${key}]`)?.dataset[key].split(" ").map(Number) ?? [];
+  const [current, last] = document.querySelector(`#view [data-${key}]`)?.dataset[key]?.split(" ").map(Number) ?? [];
   const index = list && (list.selectedIndex < 0 ? list.options.length : list.selectedIndex) + offset;
   const next = list ? list.options[index]?.value : current + offset >= 1 && current + offset <= last ? String(current + offset) : undefined;
   if (next !== undefined) set({ [key]: key === "layer" ? Number(next) : next }, { replace: true });

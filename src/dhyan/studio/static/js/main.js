@@ -61,7 +61,7 @@ function applyAppearance() {
   document.documentElement.lang = lang();
   document.documentElement.dataset.theme = state.theme;
   document.title = `${message(`view_${state.view}`)} · dhyan`;
-  for (const element of document.querySelectorAll("[data-message]")) element.textContent = message(element.dataset.message);
+  for (const element of document.querySelectorAll("[data-message]")) element.textContent = message(element.dataset.message ?? "");
 }
 
 function reportCorrections(corrected) {
@@ -76,8 +76,9 @@ function chooseView() {
 
 /** Without a sentence, a room that shows one begins with an example. */
 function chooseSentence() {
-  if (!WITH_SENTENCE.includes(roomOf(state.view)) || !card() || card().saved || state.text) return;
-  const text = sentenceFor(card(), "");
+  const model = card();
+  if (!WITH_SENTENCE.includes(roomOf(state.view)) || !model || model.saved || state.text) return;
+  const text = sentenceFor(model, "");
   if (text) set({ text }, { replace: true });
 }
 

@@ -45,6 +45,7 @@ export const switchButton = (key, label, on, onClick) => el("button", { type: "b
 /**
  * A sum of products in one line: 1 · 2 + 3 · 4 = 14; a long one is truncated.
  * @param {string} name @param {number[][]} terms @param {string} result
+ * @param {{plus?: number | null, format?: (value: number) => string}} [options] `plus` is added to the products
  */
 export function sumLine(name, terms, result, { plus = null, format = formatShort } = {}) {
   const firstTerms = terms.length > MAX_PRODUCTS + 1 ? terms.slice(0, MAX_PRODUCTS) : terms;

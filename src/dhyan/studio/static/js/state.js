@@ -16,8 +16,8 @@ export const ROOMS = {
 const STAGES = { mask: "head", layers: "head" };
 let views = Object.values(ROOMS).flat(); // those of this page
 
-/** The room of a view. @param {string} view @returns {string} */
-export const roomOf = (view) => Object.keys(ROOMS).find((room) => ROOMS[room].includes(view));
+/** The room of a view. @param {string} view */
+export const roomOf = (view) => Object.keys(ROOMS).find((room) => ROOMS[room].includes(view)) ?? "translate";
 
 /** The views of a room that this page has. @param {string} room */
 export const viewsOf = (room) => ROOMS[room].filter((view) => views.includes(view));
@@ -138,7 +138,7 @@ function isAvailable(view) {
 /** A change of view that names a stage opens that stage; any other closes the open one.
  * @template {Partial<State>} Patch @param {Patch} patch @returns {Patch} */
 function withStage(patch) {
-  if (patch.view in STAGES) return { ...patch, view: STAGES[patch.view], stage: patch.view };
+  if (patch.view && patch.view in STAGES) return { ...patch, view: STAGES[patch.view], stage: patch.view };
   return patch.view && patch.view !== state.view ? { stage: "", ...patch } : patch;
 }
 
@@ -174,7 +174,7 @@ function pathOf(view) {
 /** Read the state from the URL; returns [key, value] of every corrected value.
  * @param {{pathname: string, search: string, hash?: string}} url */
 export function readAddress(url = location) {
-  const [path, search] = standalone ? url.hash.slice(1).split("?") : [url.pathname, url.search];
+  const [path, search] = standalone ? (url.hash ?? "").slice(1).split("?") : [url.pathname, url.search];
   const query = new URLSearchParams(search);
   /** @type {[string, string | number][]} */
   const corrected = [];
@@ -219,6 +219,6 @@ function parseValue(text, rule) {
   }
   const number = Number(text);
   if (!Number.isInteger(number)) return [rule.default, false];
-  const clamped = Math.min(Math.max(number, rule.min), rule.max);
+  const clamped = Math.min(Math.max(number, rule.min ?? -Infinity), rule.max ?? Infinity);
   return [clamped, clamped === number];
 }

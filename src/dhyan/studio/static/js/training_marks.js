@@ -26,7 +26,7 @@ export async function seenInTraining(texts) {
 export async function fillMarks(container) {
   showMarks(container);
   const model = state.model;
-  await seenInTraining([...container.querySelectorAll(".mark")].map((mark) => mark.dataset.text));
+  await seenInTraining([...container.querySelectorAll(".mark")].map((mark) => mark.dataset.text ?? ""));
   if (state.model === model) showMarks(container);
 }
 

@@ -13,6 +13,7 @@ const DIGITS = 1e5; // attention weights are rounded
  */
 export async function beamTree({ model, target }, encoded, options, words) {
   const cross = model.attentions.filter(({ role }) => role === "cross").map(({ name }) => name);
+  /** @type {number[][]} */
   const sequences = [[]]; // the token ids of every node
   const nodes = [{ step: 0, parent: -1, token: "<s>", special: true, text: "", logprob: 0, score: 0, score_by_length: 0, rank: 1, fate: "kept", attention: [] }];
   let slots = [0]; // the nodes of the unfinished hypotheses

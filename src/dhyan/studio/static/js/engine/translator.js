@@ -81,7 +81,8 @@ export class Translator {
   /** The best translation of a sentence. @param {TranslateRequest} request @param {Report} report @returns {Promise<Translation>} */
   async #translate({ text, beam, prefix }, report, cached = true) {
     const key = JSON.stringify([text, beam, prefix]);
-    if (cached && this.cache.has(key)) return this.cache.get(key);
+    const known = cached && this.cache.get(key);
+    if (known) return known;
     const source = this.#encode(text);
     const forced = this.target.encode(prefix);
     const hypothesis = await search(this.model, this.model.encode(source), { beam, prefix: forced, maxLength: this.#maxLength(source.length - 1, forced.length),
@@ -89,7 +90,7 @@ export class Translator {
     const output = hypothesis.finished ? [...hypothesis.ids, EOS] : hypothesis.ids;
     const translation = { source, output, hypothesis };
     if (cached) this.cache.set(key, translation);
-    if (this.cache.size > MAX_CACHED) this.cache.delete(this.cache.keys().next().value);
+    if (this.cache.size > MAX_CACHED) this.cache.delete([...this.cache.keys()][0]);
     return translation;
   }
 
@@ -184,7 +185,7 @@ export class Translator {
     const [cross] = this.model.attentions.filter(({ role }) => role === "cross");
     if (!cross) throw new RequestError("this model has no attention");
     const { encoded, calls } = this.#force(translation);
-    return decoderSteps(this.model.decoder, encoded, calls[cross.name]);
+    return decoderSteps(this.model.decoder, encoded, /** @type {import("./model.js").SingleCall[]} */ (calls[cross.name]));
   }
 
   #leak(body, { source, output }) {

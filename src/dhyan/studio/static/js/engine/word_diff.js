@@ -6,4 +6,4 @@ import { alignSequences } from "./sequence_alignment.js";
 
 /** @param {string[]} before @param {string[]} after @returns {WordChange[]} */
 export const compareWords = (before, after) => alignSequences(before, after).map(([left, right]) => (
-  left === null ? [after[right], "added"] : right === null ? [before[left], "removed"] : [before[left], "same"]));
+  left !== null ? [before[left], right === null ? "removed" : "same"] : [after[/** @type {number} */ (right)], "added"]));

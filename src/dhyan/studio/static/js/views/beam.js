@@ -7,7 +7,7 @@ import { el, setChildren, text } from "../dom.js";
 import { card } from "../header.js";
 import { message } from "../messages.js";
 import { formatNumber } from "../numbers.js";
-import { state, set } from "../state.js";
+import { state, set, colorScaleOf } from "../state.js";
 import { showStatus } from "../status.js";
 import { requestBody } from "../traces.js";
 import { explainWinner, finished, labelOf, pathTo, winnerOf } from "./beam/explain.js";
@@ -70,7 +70,7 @@ export function open() {
 
   function chooseWidth(value) {
     set({ beam_width: value, node: -1 }, { replace: true });
-    widths.querySelector("[aria-checked=true]").focus();
+    widths.querySelector("[aria-checked=true]")?.focus();
   }
 
   function moveWidth(event) {
@@ -194,7 +194,7 @@ export function open() {
   function attention(weights) {
     if (!weights.length) return el("p", { class: "muted" }, message("beam_no_attention"));
     return el("div", {}, el("h3", {}, message("beam_attention")), el("ul", { class: "beam-attention", lang: card()?.source_language ?? "en" }, ...tree.source.map((word, index) => {
-      const background = weightColor(weights[index], state.scale);
+      const background = weightColor(weights[index], colorScaleOf(tree.source.length));
       return el("li", { style: { "background-color": background, color: textColor(background) } }, el("span", {}, word),
         el("span", { class: "number" }, formatNumber(weights[index], 2, { weight: true })));
     })));

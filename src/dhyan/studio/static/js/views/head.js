@@ -166,10 +166,10 @@ export function open() {
 
   /** Scroll to a stage; its heading gets the focus. */
   function goTo(number) {
-    const heading = stages.querySelector(`#stage-${number}`);
+    const heading = /** @type {HTMLElement} */ (stages.querySelector(`#stage-${number}`));
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
-    heading.closest(".stage").scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
+    heading.closest(".stage")?.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
   }
 
   function renderChooser() {
@@ -217,7 +217,8 @@ export function open() {
       } else if (headResult && changed.has("scale")) {
         render();
       } else if (headResult && (changed.has("target") || changed.has("source"))) {
-        chooserBox.querySelector("select[data-key=target]").value = String(selectedCell()[0] + 1);
+        const query = chooserBox.querySelector("select[data-key=target]");
+        if (query instanceof HTMLSelectElement) query.value = String(selectedCell()[0] + 1);
         map.setFocus(selectedCell(), { focus: false, announce: false });
         renderStages();
       }
@@ -238,7 +239,7 @@ const largestDifference = (differences) => differences.reduce((a, b) => (a[0] >=
 
 /** Role, layer and head of the state, clamped to the model. @param {Trace} trace */
 function selectedHead(trace) {
-  const role = [state.role, "cross", "encoder_self"].find((role) => role && blocksOf(trace, role).length);
+  const role = [state.role, "cross"].find((role) => role && blocksOf(trace, role).length) ?? "encoder_self";
   const block = blockAt(trace, role, state.layer || Infinity);
   return { role, layer: block.layer, head: Math.min(Math.max(Number(state.head) || 1, 1), block.shape[0]) };
 }

@@ -153,7 +153,7 @@ export function open() {
       button.setAttribute("tabindex", selected ? "0" : "-1");
     }
     settings.sync();
-    order.querySelector("select").value = state.order;
+    order.sync();
   }
 
   function render() {
@@ -164,7 +164,7 @@ export function open() {
   /** The small maps and their statistics; the enlarged head stays. */
   function renderTiles() {
     const roles = shownRoles().map((role) => ({ role, tiles: tilesOf(role) }));
-    tiles = roles.find(({ role }) => role === shownRole()).tiles;
+    tiles = roles.find(({ role }) => role === shownRole())?.tiles ?? [];
     grid.show(roles.map(({ role, tiles: own }) => ({ role, tiles: own.filter((tile) => !tile.summary) })), tileScale());
     gallery.show(tiles, { order: state.order, scale: tileScale() });
     markTile(selectedTile());

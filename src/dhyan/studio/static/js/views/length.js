@@ -99,7 +99,7 @@ export function open() {
   function renderCharts(measuredResults) {
     const groups = groupsOf(measuredResults);
     const bucketIndex = (bucket) => groups.findIndex((group) => group.min_words === bucket.min_words);
-    const selected = groups[state.bucket - 1] ? state.bucket - 1 : null;
+    const selected = groups[state.bucket - 1] ? state.bucket - 1 : undefined;
     const top = Math.max(...measuredResults.flatMap((result) => result.buckets.map(high)));
     const choose = (_, point) => set({ bucket: point.x + 1 }, { replace: true });
     /** @type {import("../scales.js").Axis} */

@@ -27,7 +27,8 @@ export function open() {
   const content = el("div", { class: "toy" });
   const node = el("section", { class: "self-attention", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_self_attention"))), content);
-  const session = { toy: null, result: null, digits: null, edited, toggle };
+  const { toy: firstToy } = readToy(FIRST_TOY);
+  const session = { toy: firstToy, result: computeToy(firstToy), digits: {}, edited, toggle };
   const verdict = el("p", { class: "check-result", "aria-live": "polite" });
   const stop = new AbortController();
   let stages = null;
@@ -121,7 +122,7 @@ export function open() {
 
   function loadToy() {
     const { toy, corrected } = readToy(state.toy || FIRST_TOY);
-    const focusedToy = node.contains(document.activeElement) && document.activeElement.dataset.toy;
+    const focusedToy = node.contains(document.activeElement) && document.activeElement?.dataset.toy;
     session.toy = toy;
     build(focusedToy ? `[data-toy="${focusedToy}"]` : "");
     if (corrected.length) setTimeout(() => showStatus(message("qkv_corrected", corrected.join(", "))));

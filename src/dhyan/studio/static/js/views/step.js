@@ -34,6 +34,7 @@ async function stepsOf(signal) {
 /** @returns {View} */
 export function open() {
   const top = el("div", { class: "step-top" });
+  const [tokenRow, checkBox] = [el("div", { class: "step-tokens", role: "group", "aria-label": message("step_tokens") }), el("div", { class: "step-check" })];
   const picture = el("div", { class: "step-picture" });
   const predictions = el("div", { class: "step-predictions" });
   const mask = maskPanel();
@@ -120,10 +121,10 @@ export function open() {
     range = slider(message("step_choose"), "target", { min: 1, max: steps() }, (i) => message("step_of", Math.min(i, steps()), steps()));
     setChildren(top,
       el("p", { class: "step-order" }, message(operands.after ? "step_attends_after" : "step_attends_before")),
-      el("div", { class: "step-tokens", role: "group", "aria-label": message("step_tokens") }),
+      tokenRow,
       el("div", { class: "controls step-controls" }, button("before", () => moveStep(-1), "←"), button("play", toggle, "▶"),
         button("after", () => moveStep(1), "→"), range),
-      el("div", { class: "step-check" }));
+      checkBox);
   }
 
   /** Column widths: all with numbers if they fit, else only the selected one. */
@@ -146,7 +147,7 @@ export function open() {
     computed = stepChanged ? { step, ...recomputeStep(operands, step) } : { ...previous };
     range.sync();
     renderTokens(step);
-    setChildren(top.querySelector(".step-check"), badge(computed.maxDifference, computed.size), el("span", { class: "muted" },
+    setChildren(checkBox, badge(computed.maxDifference, computed.size), el("span", { class: "muted" },
       message("step_recomputed", computed.products.toLocaleString("en"))));
     const about = { score: operands.score, after: operands.after, shift: computed.page.shift, window: operands.visibility.flat().some((visibility) => visibility < 1) };
     const word = Math.min(state.source, words().length) - 1;
@@ -158,7 +159,7 @@ export function open() {
         toggleRow(row) {
           expandedRows[expandedRows.has(row) ? "delete" : "add"](row);
           render();
-          picture.querySelector(`.row-${row} .strip-toggle`).focus();
+          picture.querySelector(`.row-${row} .strip-toggle`)?.focus();
         } }));
     setChildren(picture, el("p", { class: "muted" }, message("step_hint")), box);
     const scrolls = box.scrollWidth > box.clientWidth + 1;
@@ -171,7 +172,7 @@ export function open() {
     if (!stepChanged) return;
     const best = computed.page.alpha.indexOf(Math.max(...computed.page.alpha));
     showStatus(message("step_strongest", step + 1, trace.target.tokens[step].text, words()[best], formatNumber(computed.page.alpha[best]),
-      top.querySelector(".badge").textContent));
+      checkBox.firstElementChild?.textContent));
   }
 
   /** Scroll the selected column into view. */
@@ -185,14 +186,13 @@ export function open() {
 
   /** The target tokens; the current step is marked. */
   function renderTokens(step) {
-    const row = top.querySelector(".step-tokens");
-    const focused = row.contains(document.activeElement);
-    setChildren(row, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
+    const focused = tokenRow.contains(document.activeElement);
+    setChildren(tokenRow, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
       class: i < step ? "past" : i === step ? "current" : "future", "aria-current": i === step ? "step" : null,
       on: { click: () => set({ target: i + 1 }, { replace: true }) } }, token.text)));
-    if (focused) row.children[step].focus();
-    const current = row.children[step];
-    if (current instanceof HTMLElement) row.scrollTop = current.offsetTop - row.clientHeight / 2;
+    const current = tokenRow.children[step];
+    if (focused) current.focus();
+    if (current instanceof HTMLElement) tokenRow.scrollTop = current.offsetTop - tokenRow.clientHeight / 2;
   }
 
   /** The most probable tokens after the step. */

@@ -154,7 +154,7 @@ export function open() {
   /** How many answers were right, and where to go on. */
   function ending() {
     const asked = steps.map((_, index) => index + 1).filter((number) => question(number));
-    const right = asked.filter((number) => question(number).choices[answers.get(keyOf(number))]?.correct);
+    const right = asked.filter((number) => question(number)?.choices[answers.get(keyOf(number)) ?? -1]?.correct);
     const inside = numbers.kind === "transformer" ? { view: "head", role: "cross", layer: numbers.layer, head: String(numbers.head), source: numbers.best + 1 }
       : { view: "step", source: numbers.best + 1 };
     return el("div", { class: "tour-ending" }, el("p", {}, el("strong", {}, message("tour_score", right.length, asked.length))),

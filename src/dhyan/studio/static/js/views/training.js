@@ -98,14 +98,14 @@ export function open() {
     const progressText = status.loss === null ? message("train_starting", currentRun.name)
       : message("train_progress", currentRun.name, status.step, status.steps, formatNumber(status.loss, 3))
         + (status.seconds_left === null ? "" : ` · ${message("train_left", Math.ceil(status.seconds_left))}`);
-    const bar = progressBox.querySelector("progress");
-    if (!bar) {
+    const [bar, words] = [progressBox.querySelector("progress"), progressBox.querySelector("span")];
+    if (!bar || !words) {
       setChildren(progressBox, el("progress", { max: status.steps, value: status.step, "aria-label": currentRun.name }),
         el("span", { class: "number" }, progressText), el("button", { type: "button", class: "cancel",
           on: { click: cancel } }, message("train_cancel")));
     } else {
       bar.value = status.step;
-      progressBox.querySelector("span").textContent = progressText;
+      words.textContent = progressText;
     }
     return progressBox;
   }

@@ -45,7 +45,7 @@ export function modelPlane() {
     const shared = response.axes === "shared";
     layerControls.hidden = !shared;
     if (shared) {
-      layers.querySelector("input").max = String(response.stages.length - 1);
+      layers.limit(response.stages.length - 1);
       set({ gravity_layers: Math.min(state.gravity_layers, response.stages.length - 1) }, { replace: true });
       layers.sync();
     }

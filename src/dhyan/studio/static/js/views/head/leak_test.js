@@ -37,7 +37,7 @@ export function leakForm(lang) {
     const refused = "suggestions" in response;
     wordInput.setAttribute("aria-invalid", String(refused));
     setChildren(problem, refused ? message(response.unchanged ? "mask_unchanged" : "mask_unknown", response.word) : "");
-    const focused = suggestions.contains(document.activeElement) && document.activeElement.textContent;
+    const focused = suggestions.contains(document.activeElement) && document.activeElement?.textContent;
     setChildren(suggestions, !refused && el("span", { class: "muted" }, message("mask_suggestions")),
       ...chips(refused ? response.suggestions : response.alternatives));
     [...suggestions.querySelectorAll("button")].find((button) => button.textContent === focused)?.focus();

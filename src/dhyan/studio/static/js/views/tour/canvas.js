@@ -22,7 +22,7 @@ export function tourCanvas({ onPoint, onChoose }) {
   let away = false; // the camera is at a block that a phrase is about
 
   picture.addEventListener("pointerover", (event) => {
-    const names = closest(event, "[data-parts]")?.dataset.parts.split(" ") ?? null;
+    const names = closest(event, "[data-parts]")?.dataset.parts?.split(" ") ?? null;
     onPoint(names);
   });
   picture.addEventListener("pointerleave", () => onPoint(null));
@@ -63,7 +63,7 @@ export function tourCanvas({ onPoint, onChoose }) {
       away = false;
       picture.setAttribute("aria-label", next.description);
       for (const group of picture.querySelectorAll(".tour-block")) {
-        const name = group.dataset.block;
+        const name = group.dataset.block ?? "";
         group.classList.toggle("dim", !whole && ![...next.main, ...next.near].includes(name));
         group.classList.toggle("main", next.main.includes(name));
         const { x, y } = moved(blocks.get(name));
@@ -83,7 +83,7 @@ export function tourCanvas({ onPoint, onChoose }) {
       for (const lit of picture.querySelectorAll(".lit")) lit.classList.remove("lit");
       const parts = name ? [...picture.querySelectorAll(`[data-parts~="${name}"]`)] : [];
       for (const own of parts) own.classList.add("lit");
-      const out = follow && parts.map((own) => blocks.get(own.closest(".tour-block").dataset.block)).find((block) => !framed().includes(block));
+      const out = follow && parts.map((own) => blocks.get(own.closest(".tour-block")?.dataset.block)).find((block) => !framed().includes(block));
       if (out) lens.hold([out], true);
       else if (away && shot) point(true);
       away = Boolean(out);

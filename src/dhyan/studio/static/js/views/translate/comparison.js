@@ -40,7 +40,11 @@ export function open() {
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
     el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), el("div", { class: "compare-tools" }, swap, close)),
     controlBar, notice, swapBox, pair, live, details);
-  let [traces, views, match, maps, chooser] = [null, null, null, [], []];
+  let traces = null;
+  let views = null;
+  let match = null;
+  let maps = [];
+  let chooser = [];
   let stop = new AbortController();
 
   /** One side: header, translation and map. */

@@ -41,7 +41,9 @@ export function open() {
   const mapLayout = el("div", { class: "map-layout" }, el("div", { class: "map-column" }, live, picture, openButton, legendBox), side);
   const node = el("section", { class: "translate", "aria-labelledby": "view-title" },
     el("header", { class: "translate-head" }, el("h1", { id: "view-title" }, message("translate_title")), tools), controlBar, notice, pair.node, mapLayout, stepsBox);
-  let [trace, view, display] = [null, null, null];
+  let trace = null;
+  let view = null;
+  let display = null;
   let selectedBy = ""; // last selection: "row", "column", or "" before the first
   let stop = new AbortController();
   let choosers = [];
@@ -165,11 +167,12 @@ export function open() {
   const ribbons = () => drawRibbons({
     values: view.values, rows: view.rows, columns: view.columns, label: message("translate_ribbons"),
     maxWidth: picture.clientWidth, onFocus: choose, onHover: preview,
-    describe: (row, column) => {
-      const weights = row !== null ? view.values[row] : view.values.map((values) => values[column]);
-      const others = row !== null ? view.columns : view.rows;
-      const summaryText = ranked(weights).slice(0, 3).map(([index, value]) => `${others[index].text} ${formatNumber(value)}`).join(", ");
-      return row !== null ? message("translate_word_from", view.rows[row].text, summaryText) : message("translate_word_to", view.columns[column].text, summaryText);
+    describe: (side, index) => {
+      const isRow = side === "row";
+      const weights = isRow ? view.values[index] : view.values.map((values) => values[index]);
+      const [words, others] = isRow ? [view.rows, view.columns] : [view.columns, view.rows];
+      const summaryText = ranked(weights).slice(0, 3).map(([other, value]) => `${others[other].text} ${formatNumber(value)}`).join(", ");
+      return message(isRow ? "translate_word_from" : "translate_word_to", words[index].text, summaryText);
     },
   });
 

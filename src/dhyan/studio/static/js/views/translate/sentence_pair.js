@@ -19,7 +19,10 @@ export function sentencePair(listener) {
   const lines = svg("svg", { class: "pair-lines", "aria-hidden": "true" });
   const runners = el("p", { class: "pair-runners muted", "aria-hidden": "true" });
   const node = el("div", { class: "pair" }, lines, source, target, runners);
-  let [sourceWords, targetWords, positions, selection, width] = [[], [], null, null, 0];
+  let [sourceWords, targetWords] = /** @type {HTMLButtonElement[][]} */ ([[], []]);
+  let positions = null;
+  let selection = null;
+  let width = 0;
 
   function word(unit, index, side, prob) {
     /** @type {[number | null, number | null]} */
@@ -126,7 +129,7 @@ export function sentencePair(listener) {
       selection = null;
       setChildren(lines);
       setChildren(runners);
-      while (target.children.length > tokens.length) target.lastChild.remove();
+      while (target.children.length > tokens.length) target.lastChild?.remove();
       tokens.forEach((text, index) => {
         const existing = target.children[index]?.firstChild;
         if (existing) existing.textContent = text;

@@ -25,8 +25,9 @@ export function rowPanel(view, trace, row) {
   ];
 }
 
-/** Panel of a source word: a form to change it, and the target words that attend to it. */
-export function columnPanel(view, column, swap = null) {
+/** Panel of a source word: a form to change it, and the target words that attend to it.
+ * @param {any} view @param {number} column @param {HTMLElement | null} swap */
+export function columnPanel(view, column, swap) {
   const unit = view.columns[column];
   if (!view.attends) {
     return [el("div", { class: "side-part" }, el("h2", { class: "side-title" }, text(unit.text, unit.lang)),
