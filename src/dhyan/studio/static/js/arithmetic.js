@@ -9,31 +9,14 @@
  */
 
 import { el, svg, setChildren } from "./dom.js";
-import { formatNumber, sum, formatTiny } from "./numbers.js";
+import { agreementBadge } from "./agreement.js";
+import { formatNumber, sum } from "./numbers.js";
 import { linearScale } from "./scales.js";
 import { message } from "./messages.js";
 import { strip, maxAbs } from "./vector_strips.js";
 import { signedColor, textColor } from "./colors.js";
 
-const CLOSE = 1e-5; // relative; models compute in single precision, the page in double
 const LARGEST_FIRST = "size";
-
-/**
- * Whether a difference is within rounding error, and the text that says so.
- * @param {number} difference @param {number} [size] magnitude of the largest addend
- */
-export function agreement(difference, size = 1) {
-  const matches = difference <= CLOSE * Math.max(1, size);
-  const key = difference === 0 ? "sum_exact" : matches ? "sum_agrees" : "sum_differs";
-  return { matches, text: message(key, formatTiny(difference)) };
-}
-
-/** The agreement as a badge, marked by a sign as well as by colour. */
-export function badge(difference, size = 1) {
-  const { matches, text } = agreement(difference, size);
-  return el("span", { class: `badge ${matches ? "match" : "mismatch"}` },
-    el("span", { "aria-hidden": "true" }, matches ? "✓ " : "≠ "), text);
-}
 
 /**
  * @typedef {object} Sum
@@ -125,7 +108,7 @@ function resultLine(current) {
   }
   const { modelValue } = current;
   return el("div", { class: "sum-result" }, el("dl", {}, ...parts),
-    modelValue !== undefined && badge(modelValue === result ? 0 : Math.abs(result - modelValue), maxAbs([modelValue, result], current.transform ? [] : current.terms.map(productOf))));
+    modelValue !== undefined && agreementBadge(modelValue === result ? 0 : Math.abs(result - modelValue), maxAbs([modelValue, result], current.transform ? [] : current.terms.map(productOf))));
 }
 
 /** The running total as a line chart. */

@@ -36,6 +36,7 @@ export function loadModel() {
  * @param {(tokens: string[]) => void} onTokens @param {AbortSignal} [signal] @returns {Promise<any>} */
 export function askModel(path, body, onTokens = () => {}, signal) {
   if (failure) return Promise.reject(failure);
+  if (signal?.aborted) return Promise.reject(signal.reason);
   loadModel();
   requests += 1;
   const id = requests;
@@ -43,7 +44,7 @@ export function askModel(path, body, onTokens = () => {}, signal) {
     const cancel = () => {
       if (!waiting.delete(id)) return;
       worker.postMessage({ type: "cancel", id });
-      reject(new DOMException("the request was given up", "AbortError"));
+      reject(signal?.reason);
     };
     signal?.addEventListener("abort", cancel, { once: true });
     waiting.set(id, { resolve, reject, onTokens });

@@ -4,10 +4,11 @@ import { el, setChildren } from "./dom.js";
 import { keepFocus } from "./focus.js";
 import { get, post, ApiError } from "./api.js";
 import { setPalette } from "./colors.js";
-import { state, set, isComparing, readAddress, listenToHistory, restrictViews, subscribe, address, ROOMS, roomOf, viewsOf } from "./state.js";
+import { state, set, isComparing, readAddress, listenToHistory, restrictViews, subscribe, ROOMS, roomOf, viewsOf } from "./state.js";
 import { message, lang } from "./messages.js";
 import { isStatusEmpty, showStatus } from "./status.js";
 import { card, header } from "./header.js";
+import { stateLink } from "./links.js";
 import { lesson } from "./lesson_panel.js";
 import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
@@ -141,12 +142,9 @@ function renderNavigation() {
 }
 
 function navigationLink(text, view, current) {
-  return el("li", {}, el("a", { href: address({ ...state, view }), "aria-current": current ? "page" : null, on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set({ view });
-    main.focus();
-  } } }, text));
+  const link = stateLink({ view }, text, { "aria-current": current ? "page" : null });
+  link.addEventListener("click", (event) => event.defaultPrevented && main.focus());
+  return el("li", {}, link);
 }
 
 start();

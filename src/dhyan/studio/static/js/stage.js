@@ -1,23 +1,11 @@
 /** A stage of the computation: heading, matrix equation, and one sum in a line. */
 
 import { el, withSubscripts } from "./dom.js";
-import { formatNumber, formatTiny } from "./numbers.js";
+import { formatNumber } from "./numbers.js";
 import { message } from "./messages.js";
 import { formula } from "./matrix.js";
 
 const MAX_PRODUCTS = 4; // largest number of products in a line
-const TOLERANCE = 1e-5; // rounding error of single precision, relative to the largest number
-
-/** Badge: whether two computations agree within rounding. @param {number} difference @param {number} largest the largest number */
-export function agreementBadge(difference, largest) {
-  const matches = difference <= TOLERANCE * Math.max(1, largest);
-  const key = difference === 0 ? "sum_exact" : matches ? "sum_agrees" : "sum_differs";
-  return badge(matches, message(key, formatTiny(difference)));
-}
-
-/** A badge with a sign as well as a colour. */
-export const badge = (matches, text) => el("span", { class: `badge ${matches ? "match" : "mismatch"}` },
-  el("span", { "aria-hidden": "true" }, matches ? "✓ " : "≠ "), text);
 
 /** A numbered card. @param {{number, title: string, rule?: string, text?: string}} about */
 export function stage({ number, title, rule, text }, ...children) {
@@ -58,7 +46,7 @@ export function sumLine(name, terms, result, { plus = null, format = formatShort
 const bracketed = (words, at) => (at && words.startsWith("−") ? `(${words})` : words);
 
 /** A number with at most three decimals. */
-export const formatShort = (value) => {
+const formatShort = (value) => {
   const digits = [0, 1, 2].find((count) => Math.abs(Number(value.toFixed(count)) - value) < 1e-9) ?? 3;
   return formatNumber(value, digits);
 };

@@ -5,12 +5,14 @@ import { message, hasMessage } from "./messages.js";
 
 const line = document.querySelector("#status");
 
+/** The explanation of an error: that of its key, or its own. @param {Error} error */
+export const errorText = (error) => (error instanceof ApiError && hasMessage(error.message) ? message(error.message) : error.message);
+
 /** Show a message, or the explanation of an error. @param {string | Error} content */
 export function showStatus(content) {
   if (content instanceof Error && content.name === "AbortError") return;
   const isError = content instanceof Error;
-  const text = !isError ? content : content instanceof ApiError && hasMessage(content.message) ? message(content.message) : content.message;
-  line.textContent = text;
+  line.textContent = isError ? errorText(content) : content;
   line.classList.toggle("error", isError && !["trace_only", "server_only"].includes(content.message)); // those are no errors
 }
 

@@ -1,9 +1,8 @@
 /** A beam search with everything it considered, as `dhyan.insight.beam_tree`. */
 
 import { beamSearch, byLength } from "./search.js";
-import { EOS } from "./tokenizer.js";
+import { EOS, SPECIAL_TOKENS } from "./tokenizer.js";
 
-const SPECIAL_TOKENS = 4;
 const DIGITS = 1e5; // attention weights are rounded
 
 /**

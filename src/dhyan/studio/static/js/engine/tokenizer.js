@@ -4,6 +4,7 @@ import { normalize } from "./normalize.js";
 
 export const [PAD, BOS, EOS, UNK] = [0, 1, 2, 3];
 const NAMES = ["<pad>", "<s>", "</s>", "<unk>"];
+export const SPECIAL_TOKENS = NAMES.length; // ids below it
 const MARK = "▁"; // a piece that begins a word has it
 const REPLACEMENT = "\ufffd";
 const JOINERS = { "\u200c": "⟨ZWNJ⟩", "\u200d": "⟨ZWJ⟩" };

@@ -2,7 +2,7 @@
 
 import { activationsOf } from "./activations.js";
 import { beamTree, pathOf } from "./beam_tree.js";
-import { logSoftmax } from "./layers.js";
+import { largest, logSoftmax } from "./layers.js";
 import { leakTest } from "./leak_test.js";
 import { logitLens } from "./logit_lens.js";
 import { Model } from "./model.js";
@@ -10,7 +10,7 @@ import { decoderSteps, headOperands } from "./operands.js";
 import { packWeights } from "./pack.js";
 import { paddingTest } from "./padding_test.js";
 import { search } from "./search.js";
-import { BOS, EOS, Tokenizer } from "./tokenizer.js";
+import { BOS, EOS, SPECIAL_TOKENS, Tokenizer } from "./tokenizer.js";
 import { TrainingSentences } from "./training_sentences.js";
 import { decodeBase64, Weights } from "./weights.js";
 import { compareWords } from "./word_diff.js";
@@ -18,7 +18,6 @@ import { projectWords } from "./word_projection.js";
 
 const SCHEMA = "dhyan-trace/2";
 const TOP_TOKENS = 5;
-const SPECIAL_TOKENS = 4;
 const MAX_TOKENS = 128; // of a sentence, as in the studio
 const MAX_CACHED = 4;
 
@@ -43,7 +42,7 @@ const MAX_CACHED = 4;
  */
 
 /** A request that cannot be answered; the page shows the message. */
-export class RequestError extends Error {}
+class RequestError extends Error {}
 
 export class Translator {
   /** @param {ModelFacts} facts @param {ArrayBuffer} buffer the model file */
@@ -176,7 +175,7 @@ export class Translator {
   }
 
   #step(logprobs, id) {
-    const order = [...logprobs.keys()].sort((a, b) => logprobs[b] - logprobs[a]).slice(0, TOP_TOKENS);
+    const order = largest(logprobs, TOP_TOKENS);
     const labels = this.target.labels(order);
     return { logprob: logprobs[id], top_tokens: order.map((token, rank) => [labels[rank], Math.exp(logprobs[token])]) };
   }

@@ -8,7 +8,8 @@ import { card, models } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
 import { formatNumber, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
-import { state, set, address, colorScaleOf, showsSpecials } from "../state.js";
+import { stateLink } from "../links.js";
+import { state, set, colorScaleOf, showsSpecials } from "../state.js";
 import { showStatus } from "../status.js";
 import { ROLES, blocksOf, hasHeads, hasRole, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
@@ -140,11 +141,7 @@ export function open() {
     return other && link(message("heads_use_model", other.name), { model: other.name });
   }
 
-  const link = (words, patch) => el("a", { href: address({ ...state, ...patch }), class: "button",
-    on: { click: (event) => {
-      event.preventDefault();
-      set(patch);
-    } } }, words);
+  const link = (words, patch) => stateLink(patch, words, { class: "button" });
 
   function syncControls(role) {
     for (const button of roleControl.querySelectorAll("button")) {
@@ -257,8 +254,7 @@ export function open() {
     const focused = document.activeElement?.id === "ablate-head";
     setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
       el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
-    el("p", {}, el("a", { href: address({ ...state, view: "head", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
-      message("heads_qkv"))));
+    el("p", {}, stateLink({ view: "head", role, layer: tile.layer, head: tile.head }, message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;
     setChildren(resultBox, el("p", { class: "muted" }, message("working")));

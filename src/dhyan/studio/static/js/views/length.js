@@ -7,7 +7,7 @@ import { controls, list, segments } from "../controls.js";
 import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
 import { message, hasMessage } from "../messages.js";
-import { showStatus } from "../status.js";
+import { errorText, showStatus } from "../status.js";
 import { models } from "../header.js";
 import { sentenceCards } from "./length/sentences.js";
 
@@ -63,7 +63,7 @@ export function open() {
       } catch (error) {
         if (error.name === "AbortError") break;
         const retry = hasMessage(error.message); // the server was unreachable
-        status.set(name, { kind: "error", retry, text: retry ? message(error.message) : error.message });
+        status.set(name, { kind: "error", retry, text: errorText(error) });
         showStatus(error);
       }
     }

@@ -3,12 +3,13 @@
 import { el, setChildren, text } from "../dom.js";
 import { keepFocus } from "../focus.js";
 import { post } from "../api.js";
-import { badge } from "../arithmetic.js";
+import { agreementBadge } from "../agreement.js";
+import { stateLink } from "../links.js";
 import { requestBody, fetchTrace } from "../traces.js";
 import { slider } from "../controls.js";
 import { card, models } from "../header.js";
 import { formatNumber, maxDifference, formatTiny } from "../numbers.js";
-import { state, set, address, viewsOf } from "../state.js";
+import { state, set, viewsOf } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
 import { hasRole } from "../trace.js";
@@ -104,14 +105,8 @@ export function open() {
 
   function compatibleModels() {
     const compatible = models().filter((model) => model.name !== state.model && model.views.includes("step") && SUPPORTED_SCORES.includes(model.score)).slice(0, 4);
-    return compatible.length ? compatible.map((model) => link({ model: model.name }, message("step_to_model", model.name))) : [el("span", {}, message("step_no_model"))];
+    return compatible.length ? compatible.map((model) => stateLink({ model: model.name }, message("step_to_model", model.name), { class: "button" })) : [el("span", {}, message("step_no_model"))];
   }
-
-  const link = (patch, words) => el("a", { class: "button", href: address({ ...state, ...patch }), on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set(patch);
-  } } }, words);
 
   /** Controls and the order of attention and state update; the same for every step. */
   function renderTop() {
@@ -147,7 +142,7 @@ export function open() {
     computed = stepChanged ? { step, ...recomputeStep(operands, step) } : { ...previous };
     range.sync();
     renderTokens(step);
-    setChildren(checkBox, badge(computed.maxDifference, computed.size), el("span", { class: "muted" },
+    setChildren(checkBox, agreementBadge(computed.maxDifference, computed.size), el("span", { class: "muted" },
       message("step_recomputed", computed.products.toLocaleString("en"))));
     const about = { score: operands.score, after: operands.after, shift: computed.page.shift, window: operands.visibility.flat().some((visibility) => visibility < 1) };
     const word = Math.min(state.source, words().length) - 1;

@@ -2,8 +2,9 @@
 
 import { el, setChildren } from "../dom.js";
 import { card, models } from "../header.js";
+import { stateLink } from "../links.js";
 import { message } from "../messages.js";
-import { address, set, state } from "../state.js";
+import { set, state } from "../state.js";
 import { showStatus } from "../status.js";
 import { invalidateTrace } from "../traces.js";
 import { tourCanvas } from "./tour/canvas.js";
@@ -120,15 +121,9 @@ export function open() {
 
   function dot(number, current) {
     const title = titleOf(steps[number - 1], numbers);
-    return el("li", {}, link({ tour_step: number }, "", { class: number < current ? "past" : "", "aria-label": message("tour_step_link", number, steps.length, title), title,
+    return el("li", {}, stateLink({ tour_step: number }, "", { replace: true, class: number < current ? "past" : "", "aria-label": message("tour_step_link", number, steps.length, title), title,
       "aria-current": number === current ? "step" : null }));
   }
-
-  const link = (patch, text, attributes = {}) => el("a", { href: address({ ...state, ...patch }), ...attributes, on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set(patch, { replace: "tour_step" in patch });
-  } } }, text);
 
   function go(number) {
     if (!numbers || number < 1 || number > steps.length) return;
@@ -159,10 +154,10 @@ export function open() {
       : { view: "step", source: numbers.best + 1 };
     return el("div", { class: "tour-ending" }, el("p", {}, el("strong", {}, message("tour_score", right.length, asked.length))),
       el("h3", {}, message("tour_ways_on")),
-      el("ul", {}, el("li", {}, link(inside, message("tour_every_number"))), ...withAttention().map((own) => el("li", {}, modelLink(own)))));
+      el("ul", {}, el("li", {}, stateLink(inside, message("tour_every_number"))), ...withAttention().map((own) => el("li", {}, modelLink(own)))));
   }
 
-  const modelLink = (own) => link({ model: own.name }, message("tour_other_model", own.name));
+  const modelLink = (own) => stateLink({ model: own.name }, message("tour_other_model", own.name));
 
   /** Other models of the same languages that have attention; those of other kinds first. */
   function withAttention() {

@@ -8,7 +8,8 @@ import { keepFocus } from "../../focus.js";
 import { card } from "../../header.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber, sum, vector, formatTiny } from "../../numbers.js";
-import { state, set, address, colorScaleOf } from "../../state.js";
+import { stateLink } from "../../links.js";
+import { state, set, colorScaleOf } from "../../state.js";
 import { lessonParts } from "../../lesson_panel.js";
 import { showStatus } from "../../status.js";
 import { hasRole, heads, selectHead } from "../../trace.js";
@@ -31,7 +32,7 @@ export function maskPanel() {
     el("div", { class: "mask-leak" }, el("h3", {}, message("mask_leak")),
       el("p", {}, message("mask_leak_text")), test.node, leakResult), paddingBox);
   const node = el("div", { class: "mask" }, note, chooser, parts,
-    el("div", { class: "aside" }, ...lessonParts("mask")), toy());
+    el("div", { class: "aside" }, ...lessonParts("mask")), toyLink());
   let trace = null;
   let leakResponse = null;
   let displayedTable = null;
@@ -156,13 +157,7 @@ export function maskPanel() {
 }
 
 /** Link to the toy with a causal mask. */
-function toy() {
-  const target = { ...state, view: "self_attention", toy: "how" };
-  return el("p", { class: "mask-toy" }, el("a", { href: address(target), on: { click: (event) => {
-    event.preventDefault();
-    set({ view: "self_attention", toy: "how" });
-  } } }, message("mask_toy")));
-}
+const toyLink = () => el("p", { class: "mask-toy" }, stateLink({ view: "self_attention", toy: "how" }, message("mask_toy")));
 
 const ROUNDING = 1e-3; // logits differ by tens; a different order of summation changes less
 

@@ -5,9 +5,11 @@ import { openSum } from "../../arithmetic.js";
 import { firstIndices, matrix, indices } from "../../matrix.js";
 import { add, formatNumber, softmax } from "../../numbers.js";
 import { formatBrief, vectorTiles } from "../../vector_strips.js";
-import { address, set, state } from "../../state.js";
+import { set } from "../../state.js";
+import { stateLink } from "../../links.js";
 import { message } from "../../messages.js";
-import { withBias, agreementBadge, equation, stage, sumLine } from "../../stage.js";
+import { agreementBadge } from "../../agreement.js";
+import { withBias, equation, stage, sumLine } from "../../stage.js";
 
 const FEW = { numbers: 4, words: 9 };
 const MANY = { numbers: 24, words: 40 };
@@ -148,14 +150,8 @@ export function modelStages(step) {
     return [el("p", { class: "remark" }, message("inside_undivided", before, after)),
       equation(queryRow([weights], "softmax(s)", "inside_m_undivided", { down: [0], rows: [queryToken], format: formatWeight, tint: "weights" }),
         queryRow(computed.weights, "α", "qkv_m_A", { format: formatWeight, tint: "weights" })),
-      el("p", { class: "links" }, viewLink("scaling", message("inside_scaling")))];
+      el("p", { class: "links" }, stateLink({ view: "scaling" }, message("inside_scaling")))];
   }
-
-  const viewLink = (view, words) => el("a", { href: address({ ...state, view }), on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set({ view });
-  } } }, words);
 
   function maskStage() {
     const about = { number: 6, title: message("qkv_mask"), rule: "s + m" };

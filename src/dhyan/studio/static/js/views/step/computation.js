@@ -2,7 +2,7 @@
 
 import { el, svg } from "../../dom.js";
 import { weightColor, signedColor, textColor } from "../../colors.js";
-import { agreement } from "../../arithmetic.js";
+import { agreement } from "../../agreement.js";
 import { norm, formatNumber, sum, formatTiny } from "../../numbers.js";
 import { strip, vectorTiles, maxAbs } from "../../vector_strips.js";
 import { message } from "../../messages.js";
@@ -11,7 +11,7 @@ import { isSingle, isVector, rowName, openCell } from "./sums.js";
 import { rowsOf } from "./recompute.js";
 
 export const WIDE_COLUMN = 116; // width in pixels of a column with numbers in its vectors
-export const NARROW_COLUMN = 58; // width below which numbers are shortened
+const NARROW_COLUMN = 58; // width below which numbers are shortened
 export const TINY_COLUMN = 28; // smallest width of a column
 
 /**

@@ -76,7 +76,7 @@ export async function numbersOfWord(translation, step, signal) {
     source: tokens, token: trace.target.tokens[step], previous: trace.decoder_input.tokens[step], next: trace.target.tokens[step + 1] ?? null,
     sourceWords: groups(trace.source, "word", false), targetWords: groups(trace.target, "word", false),
     embeddings: activations.source.embeddings, inputs: activations.source.inputs, scale: activations.source.scale,
-    previousEmbedding: activations.target.embeddings[step], 
+    previousEmbedding: activations.target.embeddings[step],
     states: activations.states,
     stateBefore: activations.decoderStates?.[step], stateAfter: activations.decoderStates?.[step + 1],
     top, vocabularySize: activations.vocabularySize, prob: Math.exp(activations.logits[step] - activations.logNormalizer[step]), logit: activations.logits[step],

@@ -6,7 +6,7 @@ import { LABEL_FONT, labelWidth } from "../../heatmap_layout.js";
 import { formatNumber } from "../../numbers.js";
 import { truncate } from "../../text_width.js";
 
-export const CELL = 13; // width of a number in a strip
+const CELL = 13; // width of a number in a strip
 export const STRIP = 20; // height of a strip
 const HALO = 5;
 

@@ -4,7 +4,7 @@ import { el, setChildren, text } from "../../dom.js";
 import { post } from "../../api.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, showsSpecials } from "../../state.js";
+import { colorScaleOf, state, set, showsSpecials } from "../../state.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { blockAt, heads, mergeUnits, selectHead } from "../../trace.js";
@@ -94,7 +94,7 @@ export function probe(onStep) {
     setChildren(picture, !response.attends ? el("p", {}, message("no_attention")) : drawHeatmap({ values: response.values,
       rows: response.rows.map((row) => ({ text: row.text, lang: target })),
       columns: response.columns.map((column) => ({ text: column.text, lang: source })),
-      label: message("train_map", selectedStep()), scale: state.scale === "sqrt" ? "sqrt" : "linear", maxWidth: picture.clientWidth || 420,
+      label: message("train_map", selectedStep()), scale: colorScaleOf(Math.max(response.rows.length, response.columns.length)), maxWidth: picture.clientWidth || 420,
       describe: (row, column, value) => message("attends", response.rows[row].text, response.columns[column].text, formatNumber(value)) }));
     setChildren(words, el("span", { class: "muted" }, message("train_output", selectedStep())), " ", text(response.translation || "…", target),
       response.correct !== null && el("span", { class: response.correct ? "probe-correct" : "probe-incorrect" },
