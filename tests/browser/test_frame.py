@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError, expect
 
-from dhyan.studio.model_cards import ROOMS
+from dhyan.studio.model_cards import ROOMS, STAGES
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
 from tests.browser.conftest import Studio, current_url, serving
@@ -32,23 +32,30 @@ def translated(page):
     return page
 
 
-@pytest.mark.parametrize(("room", "view"), [(room, view) for room in ROOMS for view in ROOMS[room]])
-def test_every_view_fits_every_window_and_is_accessible(studio, room, view):
+VIEWS = [
+    room if view == ROOMS[room][0] else f"{room}/{view}" for room in ROOMS for view in ROOMS[room]
+]
+
+
+@pytest.mark.parametrize("path", [*VIEWS, *STAGES])
+def test_every_view_fits_every_window_and_is_accessible(studio, path):
     SCREENS.mkdir(parents=True, exist_ok=True)
-    model = "transformer" if view in ("head", "mask", "layers") else "bahdanau"
+    model = "transformer" if path in ("inside/head", *STAGES) else "bahdanau"
     query = f"text=How+are+you%3F&model={model}&per_bucket=2"  # few sentences in the length view
-    path = room if view == ROOMS[room][0] else f"{room}/{view}"
     for look in ("theme=light", "theme=dark&language=hi"):
         page = still(studio.open(f"/{path}?{query}&{look}"))
         report = Axe().run(page)
         assert report.violations_count == 0, f"{look}: {report.generate_report()}"
-    assert current_url(page).split("?")[0] == f"{studio.address}/{path}"
+    assert path in STAGES or current_url(page).split("?")[0] == f"{studio.address}/{path}"
     assert page.locator("main h1").count() == 1
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        page.screenshot(path=SCREENS / f"{view}-{width}.png")
+        page.screenshot(path=SCREENS / f"{path.replace('/', '-')}-{width}.png")
         wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, f"{view} is {wide} wide in a window of {width}"
+        assert wide <= width, f"{path} is {wide} wide in a window of {width}"
+    page.set_viewport_size({"width": min(WIDTHS), "height": 900})
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
 
 
 def test_link_reproduces_the_view_and_back_returns(studio):

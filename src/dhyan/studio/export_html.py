@@ -13,18 +13,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from dhyan.errors import UserError
 from dhyan.insight.colors import weight_colors
 from dhyan.studio.model_cards import ModelCard, trace_card
+from dhyan.studio.page_files import STATIC, catalogue
 
 if TYPE_CHECKING:
     from dhyan.insight.trace import Trace
 
-STATIC = files("dhyan.studio") / "static"
 ENTRY_MODULE = "main.js"
 FONT = 'url("/font/noto-sans-devanagari.ttf") format("truetype")'
 
@@ -65,9 +64,7 @@ def standalone_page(
     base64, and may hold a worker.
     """
     names = _required_modules(ENTRY_MODULE, *(f"views/{view}.js" for view in views))
-    catalogues = {
-        f"/static/text/{language}.json": _catalogue(language) for language in ("en", "hi")
-    }
+    catalogues = {f"/static/text/{language}.json": catalogue(language) for language in ("en", "hi")}
     texts = json.dumps(catalogues, ensure_ascii=False)
     font = subset_font("".join(map(_module, names)) + texts + shown_text, "woff")
     style = _styles(views).replace(FONT, _data_url(font, "font/woff"))
@@ -220,10 +217,6 @@ def _required_modules(*entries: str) -> list[str]:
             imports = [_resolve(name, match[2]) for match in _IMPORT.findall(_module(name))]
             queue += [path for path in imports if "${" not in path]
     return sorted(modules)
-
-
-def _catalogue(language: str) -> Any:
-    return json.loads((STATIC / "text" / f"{language}.json").read_text(encoding="utf-8"))
 
 
 def _module(name: str) -> str:

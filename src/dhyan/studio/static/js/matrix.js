@@ -139,7 +139,7 @@ export function addBrackets(cells) {
 const watch = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const scrolls = target.scrollWidth > target.clientWidth + 1;
-    for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", target.dataset.label ?? ""]]) {
+    for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", target.dataset.label ?? ""]]) {
       if (scrolls) target.setAttribute(key, value);
       else target.removeAttribute(key);
     }
