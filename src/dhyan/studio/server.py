@@ -1,6 +1,7 @@
 """Studio server, on the loopback address only: the web page and its JSON API."""
 
 import asyncio
+import json
 import logging
 import socket
 import threading
@@ -107,7 +108,10 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _not_found() -> str:
-    links = "".join(f'<li><a href="/{room}">{room.capitalize()}</a></li>' for room in ROOMS)
+    catalogue = json.loads((STATIC / "text" / "en.json").read_text(encoding="utf-8"))
+    links = "".join(
+        f'<li><a href="/{room}">{catalogue["frame"][f"room_{room}"]}</a></li>' for room in ROOMS
+    )
     styles = "".join(
         f'<link rel="stylesheet" href="/static/css/{name}.css">' for name in ("base", "not_found")
     )
@@ -116,7 +120,7 @@ def _not_found() -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
         f"<title>Not found · dhyan</title>{styles}"
-        '<main class="not-found"><p class="logo"><b lang="hi">ध्यान</b> dhyan</p>'
+        '<main class="not-found"><p class="logo"><b lang="hi">ध्यान</b> dhyan studio</p>'
         "<h1>There is no such page</h1>"
         '<p lang="hi">ऐसा कोई पृष्ठ नहीं है।</p>'
         f"<nav aria-label='Rooms'><ul>{links}</ul></nav></main></html>"
