@@ -95,8 +95,8 @@ function sentenceForm() {
   return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, sentenceMark),
-    el("span", { id: "sentence-length", class: "error", role: "alert" })),
+  } } }, el("div", { class: "sentence-box" }, el("div", { class: "sentence-field", on: { click: () => box.focus() } }, box),
+    el("span", { id: "sentence-mark" }, sentenceMark), el("span", { id: "sentence-length", class: "error", role: "alert" })),
   el("button", { class: "primary", type: "submit" }, message("translate")),
   el("a", { class: "skip-link", href: "#view", on: { click: focusPicture } }, message("skip_picture")));
 }
@@ -121,8 +121,10 @@ function send() {
 function grow() {
   const box = document.querySelector("#sentence");
   box.style.height = "auto";
-  box.style.height = `${box.scrollHeight + 2}px`;
-  const length = box.value.normalize("NFC").trim().length;
+  box.style.height = `${box.scrollHeight}px`;
+  const words = box.value.normalize("NFC").trim();
+  const length = words.length;
+  document.querySelector("#sentence-mark").toggleAttribute("hidden", words !== state.text); // it is about the translated sentence
   const tooLong = length > MAX_TEXT;
   box.setAttribute("aria-invalid", String(tooLong));
   document.querySelector("#sentence-length").textContent = tooLong ? message("too_long", length, MAX_TEXT, length - MAX_TEXT) : "";

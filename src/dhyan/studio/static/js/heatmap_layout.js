@@ -4,7 +4,7 @@ import { svg } from "./dom.js";
 import { fontOfSize, textWidth, truncate } from "./text_width.js";
 
 const GAP = 8;
-const STATISTIC_WIDTH = 58;
+const STATISTIC_WIDTH = 50;
 const MAX_ROW_LABEL = 180; // largest width of a row label in pixels
 const MAX_COLUMN_LABEL = 190; // largest length of a slanted column label
 const SLANT = Math.SQRT1_2;

@@ -90,6 +90,13 @@ function viewsForModel(room) {
   return suitable.length ? suitable : views;
 }
 
+/** The lesson of the view; that of Translate depends on the model. */
+function lessonName() {
+  if (viewName() !== "translate") return viewName();
+  if (["none", "bottleneck"].includes(card()?.score)) return "one_vector";
+  return card() && card().target_language !== "hi" ? "word_order" : "translate";
+}
+
 async function changed(keysChanged) {
   if (keysChanged.has("model") || keysChanged.has("view")) {
     chooseView();
@@ -104,6 +111,7 @@ async function changed(keysChanged) {
     await show();
   } else {
     keepFocus(main, () => currentView.update(keysChanged));
+    if (keysChanged.has("model")) lesson(lessonName());
   }
 }
 
@@ -122,7 +130,7 @@ async function show({ reopen = false } = {}) {
   const view = module.open();
   currentView = { ...EMPTY, ...view, name: viewName() };
   setChildren(main, noticeBox, view.node);
-  lesson(viewName());
+  lesson(lessonName());
   if (isStatusEmpty() && !state.text) showStatus(message(state.model ? "ready" : "no_model"));
 }
 

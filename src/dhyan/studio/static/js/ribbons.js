@@ -117,9 +117,9 @@ function computeLayout(ribbons) {
   const [left, right] = [line(ribbons.columns, outgoing, VERTICAL, rowHeight), line(ribbons.rows, incoming, VERTICAL, rowHeight)];
   const [before, after] = [ribbons.columns, ribbons.rows].map((words) => Math.max(...words.map(size)) + 16);
   const height = Math.max(left.length, right.length);
-  const centred = (line) => line.middles.map((middle) => middle + (height - line.length) / 2);
+  const spread = (line) => line.middles.map((middle) => (middle * height) / line.length); // the first words stand side by side
   const depth = Math.max(VERTICAL.depth, Math.min(maxWidth - before - after, 320));
-  return { vertical: true, ...VERTICAL, sources: centred(left), targets: centred(right), outgoing, incoming,
+  return { vertical: true, ...VERTICAL, sources: spread(left), targets: spread(right), outgoing, incoming,
     from: before, to: before + depth, width: Math.ceil(before + depth + after), height: Math.ceil(height) };
 }
 

@@ -210,7 +210,7 @@ export function open() {
           reveal();
         } } }, item.text || item.token), !finished(item) && ` (${message("beam_unfinished")})`),
         el("td", { class: "number" }, formatNumber(item.score)), el("td", { class: "number" }, String(item.step)),
-        el("td", { class: "number" }, finished(item) ? `${formatNumber(item.score)} ÷ ${lengthPower(item.step, tree.length_penalty)} = ` : "", el("b", {}, formatNumber(item.score_by_length))));
+        el("td", { class: "number" }, el("b", {}, formatNumber(item.score_by_length))));
     };
     setChildren(results, el("h2", {}, message("beam_results")), el("div", { class: "beam-rows", tabindex: 0, role: "region", "aria-label": message("beam_results") },
       el("table", { class: "numbers" }, headings("beam_place", "beam_hypothesis", "beam_sum", "beam_length", "beam_score"), el("tbody", {}, ...tree.results.map(row)))));

@@ -1,13 +1,14 @@
 /** The attention of a trace to show: one matrix of weights by word or token, with labels. */
 
 import { blockAt, blocksOf, groups, hasSelfAttention, heads, selectHead, sourceReading } from "../../trace.js";
-import { entropy, sum } from "../../numbers.js";
+import { entropy, formatNumber, sum } from "../../numbers.js";
 import { transliterate } from "../../transliterate.js";
 import { message } from "../../messages.js";
 import { showsSpecials } from "../../state.js";
 
 const BYTE = /^⟨([0-9A-F]{2})⟩$/;
 const UNKNOWN = 3; // id of the unknown token
+const NARROW = 400; // pixels of a map whose cells need the room
 
 /**
  * A model without attention has no tables; it, and one that reads a single vector, has zeros for weights.
@@ -51,6 +52,14 @@ function hiddenWeights(trace, columns, distributions, values) {
 /** The column beside the map that completes a row: the weight of the hidden tokens, or the sum of all. */
 export const completion = (view) => (view.hidden ? { title: view.hidden.text, weights: view.hidden.weights } : { title: "Σ", weights: view.sums });
 
+/** The columns beside a map: what completes a row, and its entropy where there is room. @param {object} view @param {number} width in pixels */
+export function rowStatistics(view, width) {
+  const { title, weights } = completion(view);
+  const columns = [[title, weights.map((weight) => formatNumber(weight))]];
+  if (width > NARROW) columns.push([message("translate_bits"), view.bits.map((bits) => (bits === null ? "–" : formatNumber(bits, 2)))]);
+  return { titles: columns.map(([title]) => title), rows: view.values.map((_, row) => columns.map(([, texts]) => texts[row])) };
+}
+
 /** Weight of a unit: mean over its target tokens of the sum over the source tokens. */
 const share = (table, rows, columns) => sum(rows.map((row) => sum(columns.map((index) => table[row][index])))) / rows.length;
 
@@ -87,6 +96,9 @@ function mergeBytes(groups) {
   }
   return merged;
 }
+
+/** Whether a text is no punctuation. @param {string} text */
+export const isWord = (text) => /[\p{L}\p{N}]/u.test(text);
 
 /** Index and value of the largest weight. */
 export const strongest = (weights) => weights.reduce((best, value, index) => (value > best[1] ? [index, value] : best), [0, -1]);

@@ -13,14 +13,14 @@ import { card, models } from "../../header.js";
 import { invalidateTrace, streamTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
 import { loadingProgress } from "./loading.js";
-import { attentionView, strongest } from "./attention_view.js";
+import { attentionView, rowStatistics, strongest } from "./attention_view.js";
 import { matchTokens } from "./match_tokens.js";
 import { sourceTable, difference } from "./difference.js";
 import { replaceWord, swappedWord, wordSwap } from "./word_swap.js";
 import { compareWords } from "../../engine/word_diff.js";
 
-const MIN_CELL = 18; // pixels of a cell with a number in it
-const MAP_MARGINS = 220; // pixels of labels, entropies and card around the cells
+const MIN_CELL = 20; // pixels of a cell with a number in it
+const MAP_MARGINS = 260; // pixels of labels, statistics and card around the cells
 const NO_MAP = { setCrosshair() {}, setFocus() {} }; // of a model without attention
 const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
@@ -36,9 +36,10 @@ export function open() {
   const swapBox = el("div", { class: "compare-swap-word" });
   const swap = el("button", { type: "button", class: "compare-swap", on: { click: swapSides } }, `⇄ ${message("compare_swap")}`);
   const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message("compare_one")}`);
+  const tools = el("div", { class: "compare-tools" }, swap, close);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
-    el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), el("div", { class: "compare-tools" }, swap, close)),
+    el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), tools),
     controlBar, notice, swapBox, pair, live, details);
   let traces = null;
   let views = null;
@@ -120,7 +121,7 @@ export function open() {
       const map = drawHeatmap({ values: view.values, rows: view.rows, columns: view.columns, scale: colorScaleOf(longest()), numbers: state.numbers === "1",
         label: message("compare_map", index ? "B" : "A"), maxWidth: sides[index].picture.clientWidth, minCellWidth: minCellWidth(view),
         describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
-        statistics: { titles: [message("translate_bits")], rows: view.bits.map((bits) => [bits === null ? "–" : formatNumber(bits, 2)]) },
+        statistics: rowStatistics(view, sides[index].picture.clientWidth),
         selected: cursor(index), onHover: (row, column) => preview(index, row, column), onFocus: (row, column) => choose(index, row, column) });
       setChildren(sides[index].picture, map);
       return map;
@@ -138,8 +139,9 @@ export function open() {
     return announce(...cursor(0), true);
   }
 
-  /** The words of a translation; those that the other one has not are marked. */
+  /** The words of a translation; those that the other one in its language has not are marked. */
   function markedWords(index) {
+    if (card(state.model)?.target_language !== card(secondModel())?.target_language) return traces[index].translation;
     const [before, after] = traces.map((trace) => trace.translation.split(" "));
     const kind = index ? "added" : "removed";
     return compareWords(before, after).filter(([, change]) => change === "same" || change === kind)
@@ -213,8 +215,7 @@ export function open() {
 
   /** Announce both weights of a cell and their difference. */
   function announce(row, column, announced, partner = positions(0, row, column)[1]) {
-    const cellText = (index, [targetRow, sourceColumn]) => (!views[index].attends ? `${index ? "B" : "A"}: ${message(views[index].tables.length ? "bottleneck" : "no_attention")}`
-      : targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
+    const cellText = (index, [targetRow, sourceColumn]) => (!views[index].attends || targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
       : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
     const [differenceRow] = inDifference([row, column]);
     const delta = match.values && differenceRow !== null && column !== null ? ` · Δ ${formatNumber(match.values[differenceRow][column])}` : "";
@@ -230,12 +231,10 @@ export function open() {
     if (count > 1 && !state.layer) state.layer = layers;
     if (count > 1 && !state.head) state.head = "avg";
     const settings = viewSettings({});
-    chooser = [
-      count > 1 && list(message("layer"), "layer", numbered(layers)),
-      count > 1 && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(count)]),
-      settings,
-    ].filter(Boolean);
-    return setChildren(controlBar, controls(...chooser.filter((control) => control !== settings), settings.button, settings.panel));
+    const lists = count > 1 ? [list(message("layer"), "layer", numbered(layers)), list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(count)])] : [];
+    chooser = [...lists, settings];
+    setChildren(tools, swap, settings.button, settings.panel, close);
+    return setChildren(controlBar, lists.length > 0 && controls(...lists));
   }
 
   const reload = () => {

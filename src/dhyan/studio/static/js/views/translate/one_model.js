@@ -6,14 +6,14 @@ import { controls, list, segments } from "../../controls.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { drawRibbons } from "../../ribbons.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, colorScaleOf, hasServer, showsSpecials } from "../../state.js";
+import { state, set, colorScaleOf, hasServer } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
-import { completion, headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./attention_view.js";
+import { completion, headOf, convertPosition, isWord, ranked, rowStatistics, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
 import { allSteps, columnPanel, rowPanel, runnersUp } from "./side_panel.js";
 import { decodingAnimation, isMotionReduced } from "./decoding.js";
@@ -27,6 +27,7 @@ import { bareWord, replaceWord, wordSwap } from "./word_swap.js";
 import { hasSelfAttention } from "../../trace.js";
 
 const SLOW = 800; // milliseconds after which the words are shown as they come
+const MAX_LABELS = 80; // columns of a map that all have a label: 60 words and their punctuation
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
 /** @returns {View} */
@@ -73,7 +74,7 @@ export function open() {
     node.classList.toggle("loading", true);
     node.classList.toggle("empty", empty);
     setChildren(notice, empty ? firstSteps() : el("p", { class: "muted" }, message("working")));
-    if (empty) return;
+    if (empty) return showStatus(message(state.model ? "ready" : "no_model"));
     pair.begin(state.text, modelCard().source_language);
     showStatus(message("working"));
     const began = performance.now();
@@ -99,7 +100,7 @@ export function open() {
 
   /** Summary with the largest weight of the map, without special tokens. */
   function summary() {
-    const rows = view.rows.map((row, index) => index).filter((index) => !view.rows[index].special && /[\p{L}\p{N}]/u.test(view.rows[index].text));
+    const rows = view.rows.map((row, index) => index).filter((index) => !view.rows[index].special && isWord(view.rows[index].text));
     const best = rows.map((row) => [row, ...strongest(view.values[row].map((value, index) => (view.columns[index].special ? -1 : value)))])
       .sort((a, b) => b[2] - a[2])[0];
     const end = trace.finished ? "" : ` ${message("translate_unfinished")}`;
@@ -123,7 +124,7 @@ export function open() {
     node.dataset.display = state.display;
     tabs.hidden = !attends();
     setChildren(picture, !attends() && bottleneckDiagram(view, picture.clientWidth - 42), display);
-    setChildren(legendBox, attends() && legend(view, { ...state, scale: colorScale(), specials: showsSpecials() ? "1" : "0" }));
+    setChildren(legendBox, attends() && legend(view, { ...state, scale: colorScale(), hasNumbers: Boolean(display.querySelector(".digits")) }));
     setChildren(stepsBox, allSteps(trace, view));
     openButton.hidden = state.display !== "map" || !attends();
     showSelection();
@@ -155,10 +156,8 @@ export function open() {
     values: view.values, rows: view.rows, columns: view.columns, label: message("heatmap_label"),
     describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
     scale: colorScale(), selected: selection(), maxWidth: picture.clientWidth, numbers: state.numbers === "1",
-    minCellWidth: view.columns.length > 60 ? 12 : view.columns.length > 30 ? 20 : 18, // every label of up to 60 words, every second of more
-    pinned: state.pinned ? state.pinned - 1 : null,
-    statistics: { titles: [completion(view).title, message("translate_bits")],
-      rows: completion(view).weights.map((weight, row) => [formatNumber(weight), view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)]) },
+    minCellWidth: view.columns.length > MAX_LABELS ? 12 : 20, // every label, or every second of a longer sentence
+    pinned: state.pinned ? state.pinned - 1 : null, statistics: rowStatistics(view, picture.clientWidth),
     onFocus: choose, onHover: preview, onOpen: openCell,
     onPin: (row) => set({ pinned: state.pinned === row + 1 ? 0 : row + 1 }, { replace: true }),
     onLabelClick: choose,

@@ -65,7 +65,7 @@ export function sentencePair(listener) {
   function highlight(row, column, view, scale) {
     selection = [row, column, view, scale];
     const byRow = row !== null;
-    const weights = byRow ? view.values[row] : view.values.map((line) => line[column]);
+    const weights = !view.attends ? null : byRow ? view.values[row] : view.values.map((line) => line[column]);
     paintLine(sourceWords, byRow ? weights : null, scale);
     paintLine(targetWords, byRow ? null : weights, scale);
     targetWords.forEach((element, index) => element.classList.toggle("selected", index === row));
@@ -76,9 +76,9 @@ export function sentencePair(listener) {
       positions = null;
     }
     const [targets, sources] = measurePositions();
-    const wrapped = isWrapped();
+    const wrapped = !weights || isWrapped();
     node.classList.toggle("wrapped", wrapped);
-    if (wrapped) return void setChildren(lines); // lines would run behind words
+    if (wrapped) return void setChildren(lines); // there are none, or they would run behind words
     setChildren(lines, weights.map((value, index) => {
       if (value < MIN_WEIGHT) return null;
       const [x, y] = sources[byRow ? index : column];
@@ -122,7 +122,7 @@ export function sentencePair(listener) {
     /** The most probable tokens that were not chosen, below the translation. @param {[string, number][] | null} tokens */
     showRunnersUp(tokens, lang) {
       setChildren(runners, tokens && [`${message("translate_runners")} `, ...tokens.flatMap(([text, prob], index) =>
-        [index ? " · " : "", el("span", { lang }, text), el("span", { class: "number" }, ` ${prob < 0.005 ? "< .01" : formatNumber(prob, 2, { weight: true })}`)])]);
+        [index ? " · " : "", el("span", { lang }, text), " ", el("span", { class: "number" }, `${prob < 0.005 ? "<\u00a0.01" : formatNumber(prob, 2, { weight: true })}`)])]);
     },
     /** Show the tokens streamed so far. @param {string[]} tokens */
     showTokens(tokens, lang) {
