@@ -1,6 +1,7 @@
 /** Page header: sentence, model, search, tools. */
 
 import { el, setChildren } from "./dom.js";
+import { otherTheme } from "./colors.js";
 import { keepFocus } from "./focus.js";
 import { state, set, subscribe, address, isComparing, MAX_TEXT, OTHER_MODEL } from "./state.js";
 import { hasMessage, lang, message } from "./messages.js";
@@ -137,11 +138,10 @@ function tools() {
     await navigator.clipboard?.writeText(location.href).catch(() => {});
     showStatus(message("copied"));
   };
-  const next = { auto: "light", light: "dark", dark: "auto" };
   return el("div", { class: "tools" },
     button(message("link"), copy, { id: "copy-link", title: message("copy_link") }),
     button(`${message("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
-    button("◐", () => set({ theme: next[state.theme] }, { replace: true }), { id: "theme" }),
+    button("◐", () => set({ theme: otherTheme() }, { replace: true }), { id: "theme" }),
     button(state.language === "hi" ? "English" : "हिंदी", () => set({ language: state.language === "hi" ? "en" : "hi" }),
       { id: "language", lang: state.language === "hi" ? "en" : "hi" }),
     button("?", openShortcuts, { id: "help", "aria-label": message("keys") }));
@@ -182,7 +182,7 @@ function describeModel(card) {
 const describeScores = (card) => Object.entries(card?.test_scores ?? {}).map(([name, value]) => `${name} ${value.toFixed(1)}`).join(" · ");
 
 /** The scores as shown beside the name; a model without them says so. */
-const scoresText = (card) => (!card || card.saved ? "" : describeScores(card) ? message("unseen_scores", describeScores(card)) : message("unscored"));
+export const scoresText = (card) => (!card || card.saved ? "" : describeScores(card) ? message("unseen_scores", describeScores(card)) : message("unscored"));
 
 /** Show the state in the header's controls. */
 function syncState() {

@@ -93,8 +93,8 @@ function viewsForModel(room) {
 /** The lesson of the view; that of Translate depends on the model. */
 function lessonName() {
   if (viewName() !== "translate") return viewName();
-  if (["none", "bottleneck"].includes(card()?.score)) return "one_vector";
-  return card() && card().target_language !== "hi" ? "word_order" : "translate";
+  if (["none", "bottleneck"].includes(card()?.score ?? "")) return "one_vector";
+  return (card()?.target_language ?? "hi") === "hi" ? "translate" : "word_order";
 }
 
 async function changed(keysChanged) {
@@ -151,7 +151,11 @@ function renderNavigation() {
 
 function navigationLink(text, view, current) {
   const link = stateLink({ view }, text, { "aria-current": current ? "page" : null });
-  link.addEventListener("click", (event) => event.defaultPrevented && main.focus());
+  link.addEventListener("click", (event) => {
+    if (!event.defaultPrevented) return;
+    main.focus({ preventScroll: true });
+    scrollTo({ top: 0, behavior: "instant" });
+  });
   return el("li", {}, link);
 }
 

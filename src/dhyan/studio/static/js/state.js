@@ -135,11 +135,12 @@ function isAvailable(view) {
   return available;
 }
 
-/** A change of view that names a stage opens that stage; any other closes the open one.
+/** A change of view that names a stage opens that stage; any other closes the open one. Translate begins with all heads.
  * @template {Partial<State>} Patch @param {Patch} patch @returns {Patch} */
 function withStage(patch) {
   if (patch.view && patch.view in STAGES) return { ...patch, view: STAGES[patch.view], stage: patch.view };
-  return patch.view && patch.view !== state.view ? { stage: "", ...patch } : patch;
+  if (!patch.view || patch.view === state.view) return patch;
+  return { stage: "", ...(patch.view === "translate" ? { layer: 0, head: "" } : {}), ...patch };
 }
 
 /** Update the state; `replace` updates replace the history entry instead of adding one. @param {Partial<State>} changes */

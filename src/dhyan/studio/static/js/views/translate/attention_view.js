@@ -26,14 +26,14 @@ export function attentionView(trace, card, options) {
   const rows = units(trace.target, options.unit, specials, card.target_language ?? "hi", options.transliterate === "1");
   const columns = units(trace.source, options.unit, specials, card.source_language ?? "en", false);
   const values = rows.map((row) => columns.map((column) => share(table, row.tokens, column.tokens)));
-  const distributions = rows.map((row) => table[0].map((_, column) => share(table, row.tokens, [column])));
+  const hidden = hiddenWeights(trace, rows, columns, table);
   return { block, tables, which, rows, columns, values,
     attends,
     symbols: !hasSelfAttention(trace) ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
     layers: blocksOf(trace, "cross").length,
     sums: values.map(sum),
-    hidden: hiddenWeights(trace, columns, distributions, values),
-    bits: distributions.map((weights) => (which === "max" || !attends ? null : entropy(weights))),
+    hidden,
+    bits: values.map((weights, row) => (which === "max" || !attends ? null : entropy([...weights, hidden?.weights[row] ?? 0]))),
     pieces: [...rows, ...columns].some((unit) => unit.tokens.length > 1),
     unknown: columns.some((column) => column.faint) };
 }
@@ -42,11 +42,11 @@ export function attentionView(trace, card, options) {
  * The special tokens that are not among the columns, and their weight in every row; null if all tokens are shown.
  * @returns {{text: string, weights: number[]} | null}
  */
-function hiddenWeights(trace, columns, distributions, values) {
+function hiddenWeights(trace, rows, columns, table) {
   const shown = new Set(columns.flatMap((column) => column.tokens));
-  const tokens = trace.source.tokens.filter((_, index) => !shown.has(index));
-  return tokens.length ? { text: tokens.map((token) => token.text).join(" "),
-    weights: distributions.map((weights, row) => Math.max(0, sum(weights) - sum(values[row]))) } : null;
+  const tokens = trace.source.tokens.map((_, index) => index).filter((index) => !shown.has(index));
+  return tokens.length ? { text: tokens.map((index) => trace.source.tokens[index].text).join(" "),
+    weights: rows.map((row) => share(table, row.tokens, tokens)) } : null;
 }
 
 /** The column beside the map that completes a row: the weight of the hidden tokens, or the sum of all. */

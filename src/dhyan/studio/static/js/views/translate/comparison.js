@@ -9,15 +9,16 @@ import { state, set, colorScaleOf, hasServer } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
-import { card, models } from "../../header.js";
+import { card, models, scoresText } from "../../header.js";
 import { invalidateTrace, streamTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
 import { loadingProgress } from "./loading.js";
 import { attentionView, rowStatistics, strongest } from "./attention_view.js";
 import { matchTokens } from "./match_tokens.js";
 import { sourceTable, difference } from "./difference.js";
+import { assess } from "./quality.js";
 import { replaceWord, swappedWord, wordSwap } from "./word_swap.js";
-import { compareWords } from "../../engine/word_diff.js";
+import { changedWords, compareWords } from "../../engine/word_diff.js";
 
 const MIN_CELL = 20; // pixels of a cell with a number in it
 const MAP_MARGINS = 260; // pixels of labels, statistics and card around the cells
@@ -35,7 +36,7 @@ export function open() {
   const [controlBar, notice, details] = ["controls", "notice", "details"].map((name) => el("div", { class: `compare-${name}` }));
   const swapBox = el("div", { class: "compare-swap-word" });
   const swap = el("button", { type: "button", class: "compare-swap", on: { click: swapSides } }, `⇄ ${message("compare_swap")}`);
-  const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message("compare_one")}`);
+  const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message(state.model2 ? "compare_one" : "compare_one_sentence")}`);
   const tools = el("div", { class: "compare-tools" }, swap, close);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
@@ -51,7 +52,9 @@ export function open() {
   /** One side: header, translation and map. */
   function side(name) {
     const [translation, picture, head] = [el("p", { class: "compare-translation" }), el("div", { class: "compare-picture" }), el("div", { class: "compare-selectors" })];
-    return { name, translation, picture, head, node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, translation, picture) };
+    const confidence = el("p", { class: "compare-confidence muted" });
+    return { name, translation, confidence, picture, head,
+      node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, translation, confidence, picture) };
   }
 
   function renderHeads() {
@@ -108,6 +111,7 @@ export function open() {
     views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, transliterate: "0" }));
     match = matchTokens(...views);
     renderSwap();
+    renderConfidence();
     const widest = Math.max(...views.map((view) => view.columns.length)) * MIN_CELL + MAP_MARGINS;
     pair.classList.toggle("stacked", widest > node.clientWidth / 2); // one above the other rather than cut
     renderControls();
@@ -139,9 +143,20 @@ export function open() {
     return announce(...cursor(0), true);
   }
 
+  /** Whether both translations are equal, and the probability that each model gives to its own. */
+  function renderConfidence() {
+    const models = [state.model, secondModel()];
+    const equal = hasOneLanguage() && traces[0].translation && traces[0].translation === traces[1].translation;
+    setChildren(notice, equal && el("p", {}, message("compare_equal_words")));
+    sides.forEach(({ confidence }, index) => setChildren(confidence, [message("compare_prob", formatNumber(assess(traces[index]).probability, 2)),
+      state.model2 && scoresText(card(models[index]))].filter(Boolean).join(" · ")));
+  }
+
+  const hasOneLanguage = () => card(state.model)?.target_language === card(secondModel())?.target_language;
+
   /** The words of a translation; those that the other one in its language has not are marked. */
   function markedWords(index) {
-    if (card(state.model)?.target_language !== card(secondModel())?.target_language) return traces[index].translation;
+    if (!hasOneLanguage()) return traces[index].translation;
     const [before, after] = traces.map((trace) => trace.translation.split(" "));
     const kind = index ? "added" : "removed";
     return compareWords(before, after).filter(([, change]) => change === "same" || change === kind)
@@ -153,9 +168,8 @@ export function open() {
     const swapped = state.text2 && swappedWord(state.text, state.text2);
     if (!swapped) return setChildren(swapBox);
     const [before, after] = traces.map((trace) => trace.translation.split(" "));
-    const changes = compareWords(before, after).filter(([, change]) => change !== "same");
-    const words = (kind) => changes.filter(([, change]) => change === kind).map(([word]) => word).join(" ") || "–";
-    const summary = changes.length ? message("swap_changes", swapped.from, swapped.to, words("removed"), words("added")) : message("swap_same", swapped.from, swapped.to);
+    const changes = changedWords(before, after).map((words) => words.map((side) => side.join(" ") || "–").join(" → "));
+    const summary = changes.length ? message("swap_changes", swapped.from, swapped.to, changes.join(", ")) : message("swap_same", swapped.from, swapped.to);
     const again = (replacement) => {
       const text2 = replaceWord(state.text, state.text.split(/\s+/), swapped.index, replacement);
       if (text2 !== null) set({ text2, target: 1, source: 1 });

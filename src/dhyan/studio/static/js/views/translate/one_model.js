@@ -28,6 +28,7 @@ import { hasSelfAttention } from "../../trace.js";
 
 const SLOW = 800; // milliseconds after which the words are shown as they come
 const MAX_LABELS = 80; // columns of a map that all have a label: 60 words and their punctuation
+let decoded = null; // the trace that was decoded before one's eyes
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
 /** @returns {View} */
@@ -87,7 +88,8 @@ export function open() {
       }, stop.signal, (stage) => loading.show(stage, state.model));
       node.classList.toggle("loading", false);
       render();
-      if (!isMotionReduced() && !selectedBy && !state.pinned) play();
+      if (!isMotionReduced() && !selectedBy && !state.pinned && trace !== decoded) play();
+      decoded = trace;
       showStatus(message("done", trace.model, trace.target.tokens.length, Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;

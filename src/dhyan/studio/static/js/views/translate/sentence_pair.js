@@ -4,6 +4,7 @@ import { el, setChildren, svg } from "../../dom.js";
 import { weightColor, textColor } from "../../colors.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
+import { hasServer } from "../../state.js";
 
 const MIN_WEIGHT = 0.03; // weights that get a line
 const LINE_TOLERANCE = 12; // pixels between words of one line: those with a second script are taller
@@ -18,7 +19,8 @@ export function sentencePair(listener) {
   const target = el("p", { class: "pair-line pair-target", role: "group", "aria-label": message("translate_target") });
   const lines = svg("svg", { class: "pair-lines", "aria-hidden": "true" });
   const runners = el("p", { class: "pair-runners muted", "aria-hidden": "true" });
-  const node = el("div", { class: "pair" }, lines, source, target, runners);
+  const hint = el("p", { class: "pair-hint muted" }, message("translate_change_hint"));
+  const node = el("div", { class: "pair" }, lines, source, target, runners, hasServer() && hint);
   let [sourceWords, targetWords] = /** @type {HTMLButtonElement[][]} */ ([[], []]);
   let positions = null;
   let selection = null;

@@ -20,7 +20,7 @@ export function rowPanel(view, trace, row) {
       view.attends && view.symbols && el("p", { class: "context-sum" }, ...contextSum(view, row))),
     el("div", { class: "side-part" },
       el("h3", {}, message("alternatives")),
-      ...unit.tokens.map((step) => topTokens(trace, step, unit)),
+      ...unit.tokens.flatMap((step) => [unit.tokens.length > 1 && el("h4", {}, text(trace.target.tokens[step].text, unit.lang)), topTokens(trace, step, unit)]),
       hasServer() && el("p", { class: "muted" }, message("translate_alternatives_text"))),
   ];
 }
