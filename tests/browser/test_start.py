@@ -100,7 +100,7 @@ def test_ribbons_are_decoded_too_and_a_new_width_does_not_end_it(real):
     page.clock.run_for(250 + 650)
     page.evaluate("window.old = document.querySelector('.ribbons')")
     page.set_viewport_size({"width": 900, "height": 900})
-    page.wait_for_function("!window.old.isConnected")  # drawn again
+    page.wait_for_function("() => !window.old.isConnected")  # drawn again
     targets = page.locator(".ribbon-word[data-side=row]:not(.pending)")
     assert targets.count() == 2
     assert {"0", "1"} >= set(

@@ -191,7 +191,7 @@ def test_a_new_width_and_a_setting_keep_the_focus(studio, display, focused, word
         page.locator(focused).focus()
         page.evaluate("words => { window.old = document.querySelector(words); }", words)
         change()
-        page.wait_for_function("!window.old.isConnected")  # drawn again
+        page.wait_for_function("() => !window.old.isConnected")  # drawn again
         expect(page.locator(f"{focused}:focus")).to_have_count(1)
 
 
