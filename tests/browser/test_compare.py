@@ -27,6 +27,16 @@ def values(page, selector):
     return cells.evaluate_all("(cells) => cells.map((cell) => Number(cell.dataset.value))")
 
 
+def test_a_second_sentence_that_is_too_long_is_not_cut(studio):
+    page = loaded(studio.open(ALIKE))
+    field = page.locator("#second-sentence")
+    field.fill("friend " * 80)
+    field.press("Enter")
+    expect(page.locator("#status")).to_contain_text("559 characters; at most 500 are translated")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    assert query(page)["text2"] == "They are friends."
+
+
 def test_a_second_model_joins_the_picture_and_leaves_it(studio):
     page = studio.open("/translate?model=bahdanau")
     page.wait_for_selector(".translate:not(.loading) [role=gridcell]")

@@ -13,6 +13,7 @@ export function showStatus(content) {
   if (content instanceof Error && content.name === "AbortError") return;
   const isError = content instanceof Error;
   line.textContent = isError ? errorText(content) : content;
+  line.lang = isError && content instanceof ApiError && !hasMessage(content.message) ? "en" : document.documentElement.lang; // the server speaks English
   line.classList.toggle("error", isError && !["trace_only", "server_only"].includes(content.message)); // those are no errors
 }
 

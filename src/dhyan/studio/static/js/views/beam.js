@@ -243,7 +243,7 @@ export function open() {
         renderDetails();
       }
     },
-    exportData: () => ({ trace: null, picture: picture.querySelector("svg"), table: tree && { columns: ["step", "log-probability", "sum", "score", "rank"],
+    exportData: () => ({ trace: null, picture: picture.querySelector("svg"), table: tree && { columns: ["beam_col_step", "beam_log_probability", "beam_sum", "beam_score", "beam_col_rank"].map((key) => message(key)),
       rows: tree.nodes.slice(1).map((item) => item.text || item.token),
       values: tree.nodes.slice(1).map((item) => [item.step, item.logprob, item.score, item.score_by_length, item.rank]) } }),
     close() {

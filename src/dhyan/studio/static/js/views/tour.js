@@ -55,7 +55,6 @@ export function open() {
     shown = 0;
     showOnly(note);
     if (!state.model) return setChildren(note, el("p", {}, message("no_model")));
-    if (card()?.score === "none") return showNoAttention();
     if (!state.text && languages().source === "en") set({ text: FIRST_TEXT, prefix: "" }, { replace: true });
     if (signal.aborted) return null; // the new sentence has begun its own load
     if (!state.text) return setChildren(note, el("p", { class: "muted" }, message("tour_write")));

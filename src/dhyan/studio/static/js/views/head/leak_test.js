@@ -8,10 +8,11 @@ import { message } from "../../messages.js";
 const formatExact = (value) => (value === 0 ? "0.0" : value < 0.001 ? value.toExponential(1).replace("-", "−") : formatNumber(value, 3));
 
 /** The form; `setTokens` lists the positions, `showSuggestions` the words of a response. */
-export function leakForm(lang) {
-  const positionSelect = el("select", { id: "mask-position", lang, on: { change: () =>
+export function leakForm() {
+  let lang = ""; // of the translation
+  const positionSelect = el("select", { id: "mask-position", on: { change: () =>
     set({ position: Number(positionSelect.value), word: "" }, { replace: true }) } });
-  const wordInput = el("input", { id: "mask-word", lang, maxlength: 60, autocomplete: "off", spellcheck: "false",
+  const wordInput = el("input", { id: "mask-word", maxlength: 60, autocomplete: "off", spellcheck: "false",
     "aria-describedby": "mask-error" });
   const problem = el("p", { id: "mask-error", class: "error", role: "alert" });
   const suggestions = el("p", { class: "mask-suggestions" });
@@ -26,8 +27,9 @@ export function leakForm(lang) {
   const chips = (words) => words.map((word) => el("button", { type: "button", lang, "aria-pressed": word === state.word,
     on: { click: () => set({ word }, { replace: true }) } }, word));
 
-  /** @param {{text: string}[]} tokens @param {number} position counted from 1 */
-  function setTokens(tokens, position) {
+  /** @param {{text: string}[]} tokens @param {number} position counted from 1 @param {string} language */
+  function setTokens(tokens, position, language) {
+    lang = positionSelect.lang = wordInput.lang = language;
     setChildren(positionSelect, ...tokens.slice(1).map((token, index) => el("option", { value: index + 1, selected: index + 1 === position },
       `${index + 1} · ${token.text}`)));
     wordInput.value = state.word;

@@ -21,11 +21,11 @@ const MAX_BESIDE = 14; // words of the largest map beside the leak test
 
 /** The panel; `load` runs the tests, `update` those that a change of the state concerns. */
 export function maskPanel() {
-  const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
+  const languages = () => ({ source: card()?.source_language ?? "en", target: card()?.target_language ?? "hi" });
   const note = el("div", { class: "mask-note" });
   const chooser = el("div", {});
   const map = el("div", { class: "mask-map" });
-  const test = leakForm(target);
+  const test = leakForm();
   const leakResult = el("div", { class: "mask-result" });
   const paddingBox = el("div", {});
   const parts = el("div", { class: "mask-parts", hidden: true }, map,
@@ -59,7 +59,7 @@ export function maskPanel() {
     }
   }
 
-  const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
+  const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), languages().source));
 
   /** The changed position: from the state, or the middle. */
   function changedPosition() {
@@ -72,7 +72,7 @@ export function maskPanel() {
     leakRequest.abort();
     leakRequest = new AbortController();
     const hasMask = hasRole(trace, "decoder_self");
-    test.setTokens(trace.decoder_input.tokens, changedPosition());
+    test.setTokens(trace.decoder_input.tokens, changedPosition(), languages().target);
     const requestLeak = (word) => post("/api/leak", { ...requestBody(), position: changedPosition(), word,
       masked: !hasMask || state.masked === "1" }, leakRequest.signal);
     const response = await requestLeak(state.word);
@@ -83,7 +83,7 @@ export function maskPanel() {
     test.showSuggestions(response);
     if (first) renderControls();
     renderMap();
-    setChildren(leakResult, ...(refused ? [] : leakTable(response, target)));
+    setChildren(leakResult, ...(refused ? [] : leakTable(response, languages().target)));
     if (!refused) showStatus(verdict(response).text);
   }
 
@@ -111,7 +111,7 @@ export function maskPanel() {
     if (!leakResponse.has_mask) return void setChildren(map);
     syncControls();
     const values = selectHead(heads(leakResponse.weights[shownLayer() - 1]), shownHead());
-    const words = leakResponse.decoder_input.map((token) => ({ text: token, lang: target }));
+    const words = leakResponse.decoder_input.map((token) => ({ text: token, lang: languages().target }));
     const later = words.map((_, row) => words.map((_, column) => column > row));
     const hidden = leakResponse.masked ? later : undefined;
     const ahead = sum(values.map((line, row) => sum(line.slice(row + 1))));

@@ -5,7 +5,7 @@ import { keepFocus } from "../../focus.js";
 import { controls, list } from "../../controls.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, colorScaleOf, hasServer } from "../../state.js";
+import { state, set, colorScaleOf, hasServer, MAX_TEXT } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
@@ -60,13 +60,22 @@ export function open() {
   function renderHeads() {
     setChildren(sides[0].head, el("span", { class: "compare-letter" }, "A"), el("b", {}, state.model),
       el("span", { class: "muted" }, message("compare_header")));
-    const sentence = el("input", { type: "text", id: "second-sentence", maxlength: 500, lang: card(secondModel())?.source_language,
+    const sentence = el("input", { type: "text", id: "second-sentence", lang: card(secondModel())?.source_language,
       placeholder: message("compare_same"), "aria-label": message("compare_second"),
-      on: { change: (event) => set({ text2: event.target.value.normalize("NFC").trim() }) } });
+      on: { change: () => setSecond(sentence) } });
     sentence.value = state.text2;
     const select = el("select", { id: "second-model", "aria-label": `B: ${message("model")}`, on: { change: (event) => set({ model2: event.target.value === state.model && state.text2 ? "" : event.target.value }) } },
       ...models().map((model) => el("option", { value: model.name, selected: model.name === secondModel() }, model.name)));
     setChildren(sides[1].head, el("span", { class: "compare-letter" }, "B"), select, sentence);
+  }
+
+  /** Translate the second sentence; one that is too long stays as it is. @param {HTMLInputElement} field */
+  function setSecond(field) {
+    const text2 = field.value.normalize("NFC").trim();
+    const excess = text2.length - MAX_TEXT;
+    field.setAttribute("aria-invalid", String(excess > 0));
+    if (excess > 0) showStatus(new Error(message("too_long", text2.length, MAX_TEXT, excess)));
+    else set({ text2 });
   }
 
   function swapSides() {
