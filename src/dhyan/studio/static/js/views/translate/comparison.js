@@ -8,7 +8,7 @@ import { formatNumber } from "../../numbers.js";
 import { state, set, colorScaleOf, hasServer } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
-import { showStatus } from "../../status.js";
+import { failureNote, showStatus } from "../../status.js";
 import { card, models } from "../../header.js";
 import { invalidateTrace, streamTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
@@ -38,9 +38,10 @@ export function open() {
   const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message("compare_one")}`);
   const tools = el("div", { class: "compare-tools" }, swap, close);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
+  const picture = el("div", {}, pair, live, details);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
     el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), tools),
-    controlBar, notice, swapBox, pair, live, details);
+    controlBar, notice, swapBox, picture);
   let [traces, views, match, maps, chooser] = [null, null, null, [], []];
   let stop = new AbortController();
 
@@ -91,7 +92,7 @@ export function open() {
       showStatus(message("done", `${state.model}, ${secondModel()}`, traces.map((trace) => trace.target.tokens.length).join(" + "), Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;
-      setChildren(notice);
+      setChildren(notice, failureNote(error));
       showStatus(error);
     } finally {
       loading.stop();
@@ -255,7 +256,7 @@ export function open() {
         announce(...cursor(0), true);
       }
     },
-    exportData: () => ({ trace: traces?.[0] ?? null, picture: node.querySelector(".compare-delta svg") ?? node.querySelector(".compare-picture svg"),
+    exportData: () => ({ trace: traces?.[0] ?? null, picture: traces && picture,
       table: match?.values ? { values: match.values, rows: match.differenceRows.map((row) => views[0].rows[row].text), columns: views[0].columns.map((column) => column.text) } : null }),
     close() {
       stop.abort();
