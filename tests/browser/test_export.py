@@ -77,8 +77,8 @@ def test_menu_is_operated_by_keyboard_and_returns_focus(page):
 
 def test_disabled_items_say_why_and_csv_and_file_names_are_escaped(studio):
     page = studio.open("/translate")
-    page.fill("#sentence", "")
-    page.press("#sentence", "Enter")
+    page.locator("#sentence").fill("")
+    page.locator("#sentence").press("Enter")
     page.wait_for_selector(".translate.empty")
     page.click("#export")
     items = page.get_by_role("menuitem")
@@ -151,6 +151,33 @@ def test_svg_of_a_large_map_contains_its_canvas(studio):
     root = ElementTree.fromstring(download(page, "view-svg")[1])
     [image] = [element for element in root.iter() if element.tag.endswith("}image")]
     assert image.get("href").startswith("data:image/png;base64,")
+
+
+def test_svg_of_a_table_has_its_numbers(studio):
+    page = studio.open(f"{ADDRESS}bahdanau&display=table")
+    page.wait_for_selector(".weights table")
+    root = ElementTree.fromstring(download(page, "view-svg")[1])
+    texts = [element.text for element in root.iter() if element.tag.endswith("}text")]
+    cells = page.locator(".weights :is(td, th)").all_inner_texts()
+    assert sorted(texts) == sorted(filter(None, cells))
+
+
+def test_svg_of_a_comparison_has_both_maps_with_their_canvases_and_the_difference(studio):
+    text = quote("how are you " * 24)
+    page = studio.open(f"/translate?text={text}&model=bahdanau&model2=luong")
+    page.wait_for_selector(".compare:not(.loading) .compare-side canvas")
+    canvases = page.locator(".compare canvas").count()
+    root = ElementTree.fromstring(download(page, "view-svg")[1])
+    images = [element for element in root.iter() if element.tag.endswith("}image")]
+    assert len(images) == canvases >= 2
+    texts = {element.text for element in root.iter() if element.tag.endswith("}text")}
+    assert {"A", "B", "bahdanau", "luong", page.locator(".compare-delta h2").inner_text()} <= texts
+    width = float(root.get("width"))
+    drawings = page.locator(".compare svg").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().right)"
+    )
+    left = page.locator(".compare-pair").bounding_box()["x"]
+    assert width >= max(drawings) - left  # what scrolls on the page is in the picture
 
 
 def test_figures_and_data_are_complete(page):

@@ -115,7 +115,19 @@ def test_unknown_page_lists_the_rooms(studio):
     page = studio.open("/nothing", wait=False)
     expect(page.get_by_role("heading")).to_have_text("There is no such page")
     assert page.get_by_role("link").count() == len(ROOMS)
+    expect(page.get_by_role("link", name="Guided tour")).to_be_visible()
     studio.wrong.clear()  # the browser tells of the 404 itself
+
+
+def test_the_mark_and_the_status_are_about_the_sentence_that_is_shown(studio):
+    page = translated(studio.open("/translate?text=How+are+you%3F&model=bahdanau"))
+    mark = page.locator("#sentence-mark .mark")
+    expect(mark).to_be_visible()
+    page.locator("#sentence").fill("How are you today?")
+    expect(mark).to_be_hidden()
+    page.locator("#sentence").fill("")
+    page.locator("#sentence").press("Enter")
+    expect(page.locator("#status")).to_contain_text("Write a sentence")
 
 
 def test_devanagari_is_shaped_with_the_served_font(studio):

@@ -49,7 +49,7 @@ const GROUPS = [
 
 /** @type {Reason} */
 function noTrace(view) {
-  return !view.trace && "export_no_trace";
+  return !view.trace && (view.picture ? "export_elsewhere" : "export_no_trace");
 }
 
 /** The attention block a view shows by default; layer 0 is the last. */

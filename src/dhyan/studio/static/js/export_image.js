@@ -51,7 +51,7 @@ export async function asPng(picture, metadata) {
 async function serialize(picture, metadata) {
   const restoreScroll = await resetScroll(picture);
   const box = picture.getBoundingClientRect();
-  const [width, height] = [box.width + 2 * PADDING, box.height + 2 * PADDING].map(Math.ceil);
+  const [width, height] = [widthOf(picture, box) + 2 * PADDING, box.height + 2 * PADDING].map(Math.ceil);
   const inner = picture instanceof SVGElement ? inlineStyles(picture) : htmlToSvg(picture, inlineStyles);
   for (const [key, value] of Object.entries({ x: PADDING, y: PADDING, width: box.width,
     height: box.height, overflow: "visible" })) inner.setAttribute(key, value);
@@ -67,6 +67,9 @@ async function serialize(picture, metadata) {
   if (fontFace) root.prepend(svg("style", {}, fontFace));
   return { markup: new XMLSerializer().serializeToString(root), width, height };
 }
+
+/** The width of a picture, with the drawings in it that scroll on the page. */
+const widthOf = (picture, box) => Math.max(box.width, ...[...picture.querySelectorAll("svg")].map((drawing) => drawing.getBoundingClientRect().right - box.left));
 
 /** Scroll ancestors to their origin, so that sticky labels are at their own positions; returns a function that restores the scroll. */
 async function resetScroll(picture) {

@@ -1,6 +1,7 @@
 /** Status line (`role=status`) at the foot of the page. */
 
 import { ApiError } from "./api.js";
+import { el } from "./dom.js";
 import { message, hasMessage } from "./messages.js";
 
 const line = document.querySelector("#status");
@@ -16,6 +17,9 @@ export function showStatus(content) {
   line.lang = isError && content instanceof ApiError && !hasMessage(content.message) ? "en" : document.documentElement.lang; // the server speaks English
   line.classList.toggle("error", isError && !["trace_only", "server_only"].includes(content.message)); // those are no errors
 }
+
+/** An error in the place of the picture that it prevented; the status line announces it. @param {Error} error */
+export const failureNote = (error) => el("p", { class: "failure error card" }, errorText(error));
 
 /** Whether the status line is empty. */
 export const isStatusEmpty = () => !line.textContent;

@@ -8,8 +8,8 @@ import { formatNumber } from "../../numbers.js";
 import { state, set, colorScaleOf, hasServer, MAX_TEXT } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
-import { showStatus } from "../../status.js";
 import { card, models, scoresText } from "../../header.js";
+import { failureNote, showStatus } from "../../status.js";
 import { invalidateTrace, streamTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
 import { loadingProgress } from "./loading.js";
@@ -39,9 +39,10 @@ export function open() {
   const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message(state.model2 ? "compare_one" : "compare_one_sentence")}`);
   const tools = el("div", { class: "compare-tools" }, swap, close);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
+  const picture = el("div", {}, pair, live, details);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
     el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), tools),
-    controlBar, notice, swapBox, pair, live, details);
+    controlBar, notice, swapBox, picture);
   let traces = null;
   let views = null;
   let match = null;
@@ -107,7 +108,7 @@ export function open() {
       showStatus(message("done", `${state.model}, ${secondModel()}`, traces.map((trace) => trace.target.tokens.length).join(" + "), Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;
-      setChildren(notice);
+      setChildren(notice, failureNote(error));
       showStatus(error);
     } finally {
       loading.stop();
@@ -282,7 +283,7 @@ export function open() {
         announce(...cursor(0), true);
       }
     },
-    exportData: () => ({ trace: traces?.[0] ?? null, picture: node.querySelector(".compare-delta svg") ?? node.querySelector(".compare-picture svg"),
+    exportData: () => ({ trace: traces?.[0] ?? null, picture: traces && picture,
       table: match?.values ? { values: match.values, rows: match.differenceRows.map((row) => views[0].rows[row].text), columns: views[0].columns.map((column) => column.text) } : null }),
     close() {
       stop.abort();

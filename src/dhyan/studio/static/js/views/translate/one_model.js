@@ -9,7 +9,7 @@ import { formatNumber } from "../../numbers.js";
 import { state, set, colorScaleOf, hasServer } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
-import { showStatus } from "../../status.js";
+import { failureNote, showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
@@ -26,9 +26,9 @@ import { quality } from "./quality.js";
 import { bareWord, replaceWord, wordSwap } from "./word_swap.js";
 import { hasSelfAttention } from "../../trace.js";
 
+const decoded = new WeakSet(); // traces whose decoding was shown; a new theme or room does not repeat it
 const SLOW = 800; // milliseconds after which the words are shown as they come
 const MAX_LABELS = 80; // columns of a map that all have a label: 60 words and their punctuation
-let decoded = null; // the trace that was decoded before one's eyes
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
 /** @returns {View} */
@@ -88,12 +88,12 @@ export function open() {
       }, stop.signal, (stage) => loading.show(stage, state.model));
       node.classList.toggle("loading", false);
       render();
-      if (!isMotionReduced() && !selectedBy && !state.pinned && trace !== decoded) play();
-      decoded = trace;
+      if (!isMotionReduced() && !selectedBy && !state.pinned && !decoded.has(trace)) play();
+      decoded.add(trace);
       showStatus(message("done", trace.model, trace.target.tokens.length, Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;
-      setChildren(notice);
+      setChildren(notice, failureNote(error));
       showStatus(error);
     } finally {
       loading.stop();
@@ -294,7 +294,7 @@ export function open() {
   function showPlaying() {
     const [button, playing] = [tools.querySelector(".play-button"), animation.isRunning()];
     button?.setAttribute("aria-pressed", String(playing));
-    if (button) button.textContent = playing ? `❚❚ ${message("translate_pause")}` : `▶ ${message("translate_play")}`;
+    if (button) button.textContent = playing ? `■ ${message("translate_pause")}` : `▶ ${message("translate_play")}`;
   }
 
   const reload = () => {
@@ -321,8 +321,8 @@ export function open() {
         if (view) display?.setFocus?.(selection(), { focus: false, announce: false });
       }
     },
-    exportData: () => ({ trace, picture: picture.querySelector("svg"),
-      table: view && attends() && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
+    exportData: () => ({ trace, picture: trace && picture.querySelector("svg, table"),
+      table: trace && attends() && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
     close() {
       stop.abort();
       animation.end();
