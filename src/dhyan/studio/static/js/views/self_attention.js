@@ -130,6 +130,7 @@ export function open() {
   loadToy();
   return {
     node,
+    showsSentence: () => false,
     update(changed) {
       if (changed.has("toy") && state.toy !== encoded) loadToy();
     },

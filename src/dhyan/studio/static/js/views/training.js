@@ -49,7 +49,7 @@ export function open() {
     const next = requested ?? runs.find((run) => run.toy && run.progress.state === "running")
       ?? runs.find((run) => run.name === state.model) ?? runs[0];
     options(next);
-    content.hidden = !next;
+    content.hidden = field.hidden = !next;
     if (!next) return setChildren(progressBox, message("train_none"));
     return followRun(next);
   }
@@ -121,6 +121,7 @@ export function open() {
   async function finishRun(run, signal) {
     charts.update(events, currentRun.progress.steps, events.length > 0);
     probeView.checkpoints(run.checkpoints);
+    if (!run.checkpoints.length) probeView.showNone();
     if (!run.announceEnd) return;
     run.announceEnd = false;
     updateModels(await get("/api/models", signal));
@@ -134,7 +135,7 @@ export function open() {
     try {
       const run = { ...withLanguages(await post("/api/toys", { task })), announceEnd: true };
       runs = [...runs, run];
-      content.hidden = false;
+      content.hidden = field.hidden = false;
       set({ run: run.name, checkpoint: -1 });
     } catch (error) {
       showStatus(error);
@@ -153,6 +154,7 @@ export function open() {
   loadRuns();
   return {
     node,
+    showsSentence: () => Boolean(currentRun) && !currentRun.toy,
     update(changed) {
       if (changed.has("run")) selectRun();
       else if (["text", "unit", "specials"].some((key) => changed.has(key)) && currentRun) probeView.setRun(currentRun);
