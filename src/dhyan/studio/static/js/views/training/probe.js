@@ -145,8 +145,8 @@ export function probe(onStep) {
   };
 }
 
-/** Source and target language; only the Hindi toy has any. */
-const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] : run.languages ?? ["en", "hi"]);
+/** Source and target language; most toys have none. */
+const sides = (run) => run.languages ?? [null, null];
 
 /** Cross-attention of the last layer, averaged over heads. */
 function table(trace, run) {
