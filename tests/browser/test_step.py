@@ -120,6 +120,33 @@ def test_a_sentence_of_twenty_five_words_fits_a_wide_window(studio):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_a_step_opens_at_its_strongest_word_and_a_link_at_the_chosen_one(studio):
+    page = open_step(studio, "/inside?text=the+man+is+tall&model=bahdanau")
+    weights = "cells => cells.map((cell) => Number(cell.dataset.value))"
+    for step in range(1, 4):
+        expect(page.locator(f".step-tokens button:nth-child({step})")).to_have_class("current")
+        values = page.locator(".row-alpha [data-value]").evaluate_all(weights)
+        strongest = values.index(max(values))
+        assert page.locator(f".row-alpha .selected [data-word='{strongest}']").count() == 1
+        page.locator(".step-after").click()
+    weakest = values.index(min(values)) + 1
+    page = open_step(
+        studio, f"/inside?text=the+man+is+tall&model=bahdanau&target=3&source={weakest}"
+    )
+    assert page.locator(f".row-alpha .selected [data-word='{weakest - 1}']").count() == 1
+
+
+def test_small_exponentials_stay_inside_their_cells(studio):
+    text = "+".join(["the", "man", "is", "tall", "and"] * 7)
+    page = open_step(studio, f"/inside?text={text}&model=luong", **WIDE)
+    wide = page.locator(".row-exp .tiny .number").evaluate_all(
+        "texts => texts.filter((text) => text.scrollWidth > text.closest('button').clientWidth)"
+        ".map((text) => text.textContent)"
+    )
+    assert page.locator(".row-exp .tiny").count() > 20
+    assert wide == []
+
+
 def test_step_is_clamped_to_the_last(studio):
     page = open_step(studio, "/inside?text=the+man+is+tall&target=500&model=luong")
     assert page.locator(".step-tokens button").last.get_attribute("aria-current") == "step"
@@ -128,8 +155,9 @@ def test_step_is_clamped_to_the_last(studio):
 def test_unsupported_models_link_to_supported_ones(studio):
     page = studio.open(f"{HERE}&model=bottleneck")
     page.wait_for_selector(".step-card .strip")
-    assert "no attention" in page.locator(".step-card").inner_text()
+    assert "one vector for the whole sentence" in page.locator(".bottleneck").inner_text()
     page = studio.open(f"{HERE}&model=sutskever")
-    expect(page.locator(".step-card")).to_contain_text("This model has no attention")
+    expect(page.locator(".bottleneck")).to_contain_text("This model has no attention")
+    expect(page.locator("#lesson-title")).to_have_text("Without attention")
     page.get_by_role("link", name="Show it with luong").click()
     page.wait_for_selector(".flow")

@@ -11,6 +11,9 @@ const SLANT = Math.SQRT1_2;
 const LABEL_OFFSET = 10; // pixels from the middle of a column to the start of its slanted label, and its height
 const MIN_CELL_WIDTH = 6; // pixels of a cell
 
+/** Cell width with which a map can be read, and scrolls if it must: every label of up to 60 columns, every second of more. @param {number} columns */
+export const readableCellWidth = (columns) => (columns > 60 ? 12 : columns > 30 ? 20 : 18);
+
 /** Sizes of cells and labels.
  * @param {Pick<import("./heatmap.js").Heat, "values" | "rows" | "columns" | "statistics" | "maxWidth" | "minCellWidth">} heat */
 export function measure(heat) {

@@ -19,8 +19,8 @@ import { standalone } from "./embedded_trace.js";
 
 const main = document.querySelector("#view");
 const WITH_SENTENCE = ["translate", "inside", "heads", "beam"]; // rooms
-/** @type {Required<Pick<View, "close" | "update" | "exportData">> & {name: string}} */
-const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}) };
+/** @type {Required<Pick<View, "close" | "update" | "exportData" | "showsSentence">> & {name: string}} */
+const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}), showsSentence: () => true };
 let currentView = EMPTY;
 let openCount = 0;
 
@@ -50,6 +50,7 @@ async function start() {
   subscribe(changed);
   const reportMissing = () => showStatus(new ApiError(hasModel ? "server_only" : "trace_only"));
   document.addEventListener("view-unavailable", reportMissing);
+  document.addEventListener("retranslate", showSentence);
   await show();
   if (hasModel && !isReady() && !state.text) showStatus(message("model_loading"));
   if (!viewAvailable) reportMissing();
@@ -97,7 +98,13 @@ function lessonName() {
   return (card()?.target_language ?? "hi") === "hi" ? "translate" : "word_order";
 }
 
+/** A sentence that was sent is shown: in Translate where the view has no place for it. */
+function showSentence() {
+  if (!currentView.showsSentence()) set({ view: "translate" }, { replace: true });
+}
+
 async function changed(keysChanged) {
+  if (keysChanged.has("text") && !keysChanged.has("view") && !keysChanged.has("model")) showSentence();
   if (keysChanged.has("model") || keysChanged.has("view")) {
     chooseView();
     chooseSentence();

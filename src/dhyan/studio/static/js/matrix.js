@@ -18,7 +18,7 @@ import { message } from "./messages.js";
  * @property {boolean} [isVector] only the visible rows count: a vector
  * @property {(row: number, column: number) => void} [onHover] a cell is focused or hovered
  * @property {(row: number, column: number) => void} [onOpen] makes every cell a button
- * @property {number[]} [selected] row and column of the cell with the initial focus
+ * @property {number[]} [selected] row and column of the cell with the initial focus; a box that scrolls begins there
  */
 
 /** A matrix; `show()` updates its numbers, `highlight({row, column})` highlights cells. @param {Matrix} spec */
@@ -115,6 +115,7 @@ export function matrix(spec) {
     const cell = cellOf(event);
     if (cell) spec.onHover?.(...cell);
   });
+  if (spec.selected) cells.get(`${focusedRow} ${focusedColumn}`)?.classList.add("start");
   show();
   return Object.assign(node, { show, highlight: (selection) => highlightCells(cells, selection) });
 }
@@ -135,10 +136,12 @@ export function addBrackets(cells) {
   return cells;
 }
 
-/** Scroll boxes are focusable only while they overflow. */
+/** Scroll boxes are focusable only while they overflow, and show their selected cell then. */
 const watch = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const scrolls = target.scrollWidth > target.clientWidth + 1;
+    const start = /** @type {HTMLElement | null} */ (target.querySelector(".start"));
+    if (scrolls && start && !target.hasAttribute("tabindex")) target.scrollLeft = start.offsetLeft - (target.clientWidth - start.offsetWidth) / 2;
     for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", target.dataset.label ?? ""]]) {
       if (scrolls) target.setAttribute(key, value);
       else target.removeAttribute(key);

@@ -53,6 +53,9 @@ export function maxDifference(a, b) {
   return left.reduce((largest, value, index) => Math.max(largest, Math.abs(value - right[index])), 0);
 }
 
+/** Position of the largest value. @param {number[]} values */
+export const indexOfLargest = (values) => values.indexOf(Math.max(...values));
+
 /** Entropy of a row of weights, in bits. @param {number[]} row */
 export const entropy = (row) => -sum(row.filter((value) => value > 0).map((p) => p * Math.log2(p)));
 

@@ -111,6 +111,9 @@ export const isComparing = () => Boolean(state.model2 || state.text2);
 /** Whether special tokens are shown. */
 export const showsSpecials = () => (state.specials ? state.specials === "1" : VIEWS_WITH_SPECIALS.includes(state.view));
 
+/** Whether the URL names a cell; else a view opens its first row at the strongest cell. */
+export const isCellChosen = () => state.target > 1 || state.source > 1;
+
 /** The colour scale of a map: chosen, or by its longer side. @param {number} length in words or tokens */
 export const colorScaleOf = (length) => (state.scale === "auto" ? (length >= LONG ? "sqrt" : "linear") : state.scale);
 

@@ -143,6 +143,8 @@ interface View {
   update?: (changed: Set<string>) => void;
   close?: () => void;
   exportData?: () => ExportData;
+  /** Whether it shows the sentence of the header; true if absent. */
+  showsSentence?: () => boolean;
 }
 
 /** What `el` and its like take as a child; what is absent is left out. */

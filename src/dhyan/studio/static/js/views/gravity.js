@@ -29,6 +29,7 @@ export function open() {
   show();
   return {
     node,
+    showsSentence: () => state.gravity_mode === "model",
     update(changed) {
       if (changed.has("gravity_mode")) show();
       else plane.update(changed);

@@ -6,8 +6,9 @@ import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls } from "../controls.js";
 import { card } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
-import { formatNumber } from "../numbers.js";
-import { state, set, colorScaleOf, viewsOf } from "../state.js";
+import { readableCellWidth } from "../heatmap_layout.js";
+import { formatNumber, indexOfLargest } from "../numbers.js";
+import { state, set, colorScaleOf, isCellChosen, viewsOf } from "../state.js";
 import { ROLES, blockAt, blocksOf, hasHeads, hasRole, sides } from "../trace.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
@@ -81,7 +82,9 @@ export function open() {
       const response = await post("/api/head", { ...requestBody(), role: selected.role, layer: selected.layer, head: selected.head }, signal);
       const head = unpackHead(response);
       const first = stages.hidden;
-      headResult = { ...selected, operands: head, computed: recomputeHead(head, selected.head) };
+      const computed = recomputeHead(head, selected.head);
+      if (!isCellChosen()) set({ source: indexOfLargest(computed.weights[0]) + 1 }, { replace: true });
+      headResult = { ...selected, operands: head, computed };
       render();
       loadPanels();
       if (first) showStage();
@@ -128,7 +131,7 @@ export function open() {
     setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...largestDifference(differences))));
     map = drawHeatmap({ values: computed.weights, rows: queryTokens, columns: keyTokens, label: message("qkv_map", headResult.head, headResult.layer),
       hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: colorScaleOf(head.mask.length), selected: selectedCell(), maxWidth: picture.clientWidth,
-      describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
+      minCellWidth: readableCellWidth(keyTokens.length), describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
       onFocus: (row, column) => set({ target: row + 1, source: column + 1 }, { replace: true }) });
     setChildren(picture, el("h2", {}, message("qkv_map_title")), el("p", { class: "muted" }, message("qkv_map_text")), map);
     renderStages();
@@ -151,7 +154,7 @@ export function open() {
     const [queryTokens, keyTokens] = labels();
     const [i, j] = selectedCell();
     const nodes = modelStages({ head: headResult.operands, computed: headResult.computed, i, j, queryTokens, keyTokens, number: headResult.head,
-      cross: headResult.role === "cross", expanded });
+      reads: headResult.role === "cross" ? trace.decoder_input.tokens[i].text : null, expanded });
     setChildren(firstStages, ...nodes.slice(0, LAST_OF_MASK));
     setChildren(lastStages, ...nodes.slice(LAST_OF_MASK));
     if (!stageLinks.childElementCount) renderLinks();
@@ -182,7 +185,7 @@ export function open() {
       choice(message("qkv_role"), "role", headResult.role, roles.map((role) => [role, message(`qkv_${role}`)]), String),
       choice(message("layer"), "layer", headResult.layer, blocksOf(trace, headResult.role).map((block) => [String(block.layer), String(block.layer)]), Number),
       choice(message("head"), "head", headResult.head, numbered(block.shape[0]), String),
-      choice(message("qkv_query"), "target", selectedCell()[0] + 1, queryTokens.map((token, index) => [String(index + 1), `${index + 1} · ${token.text}`]), Number),
+      choice(message("qkv_query"), "target", selectedCell()[0] + 1, queryTokens.map((token, index) => [String(index + 1), `${index + 1} · ${token.text}`]), Number, openRow),
       el("button", { type: "button", class: "switch", "aria-pressed": expanded, on: { click: (event) => {
         expanded = !expanded;
         event.currentTarget.setAttribute("aria-pressed", String(expanded));
@@ -190,9 +193,11 @@ export function open() {
       } } }, message("qkv_numbers"))));
   }
 
-  function choice(label, key, value, options, typed) {
-    return el("label", { class: "field" }, el("span", {}, label), el("select", { "data-key": key,
-      on: { change: (event) => set({ [key]: typed(event.target.value) }, { replace: true }) } },
+  /** Open a row at its strongest cell. @param {number} target counted from 1 */
+  const openRow = (target) => set({ target, source: indexOfLargest(headResult.computed.weights[target - 1]) + 1 }, { replace: true });
+
+  function choice(label, key, value, options, typed, choose = (chosen) => set({ [key]: chosen }, { replace: true })) {
+    return el("label", { class: "field" }, el("span", {}, label), el("select", { "data-key": key, on: { change: (event) => choose(typed(event.target.value)) } },
     ...options.map(([option, words]) => el("option", { value: option, selected: option === String(value) }, words))));
   }
 

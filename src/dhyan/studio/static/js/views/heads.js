@@ -6,10 +6,11 @@ import { controls, list, segments } from "../controls.js";
 import { el, setChildren } from "../dom.js";
 import { card, models } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
-import { formatNumber, sum, entropy } from "../numbers.js";
+import { readableCellWidth } from "../heatmap_layout.js";
+import { formatNumber, indexOfLargest, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
 import { stateLink } from "../links.js";
-import { state, set, colorScaleOf, showsSpecials } from "../state.js";
+import { state, set, colorScaleOf, isCellChosen, showsSpecials } from "../state.js";
 import { showStatus } from "../status.js";
 import { ROLES, blocksOf, hasHeads, hasRole, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
@@ -22,22 +23,26 @@ import { definitions, tileGallery } from "./heads/tiles.js";
 /** @returns {View} */
 export function open() {
   const note = el("div", { class: "heads-note" });
-  const roleControl = segments(message("heads_role"), "role", ROLES.map((role) => [role, message(`heads_${role}`)]));
+  let roleControl = null; // of the roles that the trace holds
   const settings = viewSettings({ numbers: false });
   const order = list(message("heads_order"), "order", [["", message("heads_by_layer")], ...STATISTICS.map((key) =>
     [key, key === "importance" ? message("heads_importance_first") : message("heads_largest", message(`heads_${key}`))])]);
   const legendLine = el("p", { class: "heads-legend muted" });
   const enlarged = el("div", { class: "heads-enlarged" });
+  const chips = el("p", { class: "heads-chips" });
   const definitionBox = el("div", { class: "heads-definitions" });
   const gallery = tileGallery((tile) => choose({ layer: tile.layer, head: tile.head }));
   const grid = headGrid((role, layer, head) => choose({ role, layer, head }));
-  const glance = el("div", { class: "heads-glance" }, legendLine, grid.node, el("p", { class: "muted" }, message("heads_glance_text")));
-  const statisticsBox = el("div", { class: "heads-statistics-box" }, el("h2", {}, message("heads_statistics_title")), controls(roleControl, order), gallery.node, definitionBox);
-  const content = el("div", { class: "heads-content", hidden: true }, glance, enlarged, statisticsBox);
+  const intro = el("p", { class: "muted" }, message("heads_intro"));
+  const glanceText = el("p", { class: "muted" }, message("heads_glance_text"));
+  const glance = el("div", { class: "heads-glance" }, legendLine, grid.node, glanceText);
+  const statisticsControls = controls();
+  const statisticsBox = el("div", { class: "heads-statistics-box" }, el("h2", {}, message("heads_statistics_title")), statisticsControls, gallery.node, definitionBox);
+  const content = el("div", { class: "heads-content", hidden: true }, el("div", { class: "heads-intro" }, intro,
+    controls(settings.button, settings.panel)), glance, enlarged, statisticsBox);
   const node = el("section", { class: "heads", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_heads"))),
-    el("p", { class: "muted" }, message("heads_intro")),
-    controls(settings.button, settings.panel), note, content);
+    note, content);
   let trace = null;
   let importance = {};
   let tiles = []; // of the shown role
@@ -94,6 +99,7 @@ export function open() {
     content.hidden = false;
     const many = hasHeads(trace);
     syncControls(role);
+    intro.hidden = glanceText.hidden = !many;
     setChildren(note, ...(many ? [] : noHeadsNotice()));
     setChildren(legendLine, legend(message(tileScale() === "sqrt" ? "square_root" : "linear"), tileScale()),
       !showsSpecials() && ` · ${message("heads_partial")}`);
@@ -125,8 +131,7 @@ export function open() {
   /** Notice for a model without any attention. */
   function showNoAttention() {
     content.hidden = true;
-    setChildren(legendLine);
-    setChildren(note, el("p", {}, message("no_attention")), transformerLink());
+    setChildren(note, el("p", {}, message("no_attention")), el("p", { class: "heads-links" }, transformerLink()));
     showStatus(message("no_attention"));
   }
 
@@ -143,7 +148,14 @@ export function open() {
 
   const link = (words, patch) => stateLink(patch, words, { class: "button" });
 
+  /** Controls of what the trace holds; a choice of one is none. */
   function syncControls(role) {
+    const roles = shownRoles();
+    if (statisticsControls.dataset.roles !== roles.join(" ")) {
+      statisticsControls.dataset.roles = roles.join(" ");
+      roleControl = segments(message("heads_role"), "role", roles.map((own) => [own, message(`heads_${own}`)]));
+      setChildren(statisticsControls, roles.length > 1 && roleControl, hasHeads(trace) && order);
+    }
     for (const button of roleControl.querySelectorAll("button")) {
       const selected = button.dataset.value === role;
       button.setAttribute("aria-checked", String(selected));
@@ -165,6 +177,7 @@ export function open() {
     grid.show(roles.map(({ role, tiles: own }) => ({ role, tiles: own.filter((tile) => !tile.summary) })), tileScale());
     gallery.show(tiles, { order: state.order, scale: tileScale() });
     markTile(selectedTile());
+    renderChips(selectedTile());
   }
 
   /** A tile for every head of a role, and for the mean and the largest of each layer. */
@@ -215,21 +228,21 @@ export function open() {
     const ablationBox = el("div", {});
     updateAblation = () => renderAblation(role, tile, ablationBox);
     const picture = el("div", { class: "picture" });
-    setChildren(enlarged, el("h2", { class: "heads-title" }, title),
-      el("p", { class: "heads-chips" }, ...STATISTICS.filter((key) => Number.isFinite(tile.statistics[key])).map((key) =>
-        el("span", {}, `${message(`heads_${key}`)} `, el("b", { class: "number" }, formatStatistic(key, tile.statistics[key])), " "))),
-      picture, live, ablationBox);
+    renderChips(tile);
+    setChildren(enlarged, el("h2", { class: "heads-title" }, title), chips, picture, live, ablationBox);
     const cellText = (row, column) => message("attends", selectedView.rows[row].text, selectedView.columns[column].text,
       tile.hidden?.[row][column] ? "−∞" : formatNumber(selectedView.values[row][column]));
     const showEntropy = tile.head !== "max" && showsSpecials();
     const announce = (row, column) => setChildren(live, [cellText(row, column),
       tile.head === "max" ? message("heads_no_sum") : message("sum", formatNumber(sum(selectedView.values[row]))),
       ...(showEntropy ? [message("entropy", formatNumber(entropy(selectedView.values[row]), 2))] : [])].join(" · "));
-    const selection = [Math.min(state.target, selectedView.rows.length) - 1, Math.min(state.source, selectedView.columns.length) - 1];
+    const selection = isCellChosen() ? [Math.min(state.target, selectedView.rows.length) - 1, Math.min(state.source, selectedView.columns.length) - 1]
+      : [0, indexOfLargest(selectedView.values[0])];
     setChildren(picture, drawHeatmap({ values: selectedView.values, hidden: tile.hidden, scale: tileScale(), selected: selection,
       rows: selectedView.rows.map((row) => ({ text: row.text, lang: rowLanguage })),
       columns: selectedView.columns.map((column) => ({ text: column.text, lang: columnLanguage })),
       label: message("heads_map", title), numbers: state.numbers === "1", maxWidth: enlarged.clientWidth,
+      minCellWidth: readableCellWidth(selectedView.columns.length),
       describe: cellText,
       onFocus: (row, column) => {
         set({ target: row + 1, source: column + 1 }, { replace: true });
@@ -240,6 +253,10 @@ export function open() {
     announce(...selection);
     updateAblation();
   }
+
+  /** The statistics of the enlarged head; its importance may arrive later. */
+  const renderChips = (tile) => setChildren(chips, ...STATISTICS.filter((key) => Number.isFinite(tile.statistics[key])).map((key) =>
+    el("span", {}, `${message(`heads_${key}`)} `, el("b", { class: "number" }, formatStatistic(key, tile.statistics[key])), " ")));
 
   /** The ablation button and its result. */
   async function renderAblation(role, tile, container) {

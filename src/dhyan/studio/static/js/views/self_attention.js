@@ -132,6 +132,7 @@ export function open() {
   loadToy();
   return {
     node,
+    showsSentence: () => false,
     update(changed) {
       if (changed.has("toy") && state.toy !== encoded) loadToy();
     },

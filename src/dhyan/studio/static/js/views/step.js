@@ -8,13 +8,16 @@ import { stateLink } from "../links.js";
 import { requestBody, fetchTrace } from "../traces.js";
 import { slider } from "../controls.js";
 import { card, models } from "../header.js";
-import { formatNumber, maxDifference, formatTiny } from "../numbers.js";
-import { state, set, viewsOf } from "../state.js";
+import { lesson } from "../lesson_panel.js";
+import { formatNumber, indexOfLargest, maxDifference, formatTiny } from "../numbers.js";
+import { state, set, isCellChosen, viewsOf } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
 import { hasRole } from "../trace.js";
 import { message } from "../messages.js";
 import { maskPanel } from "./head/mask_panel.js";
+import { attentionView } from "./translate/attention_view.js";
+import { bottleneckDiagram } from "./translate/bottleneck.js";
 import { computationGrid, WIDE_COLUMN, TINY_COLUMN } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
@@ -47,6 +50,7 @@ export function open() {
   let stop = new AbortController();
   let response = null; // the trace and its steps
   let computed = null; // the step on the page
+  let selecting = false; // the view itself changes the state
   let playing = 0;
   let range = null;
 
@@ -71,13 +75,14 @@ export function open() {
       if (signal.aborted) return;
       if (hasRole(trace, "decoder_self") && viewsOf("inside").includes("head")) return set({ view: "head" }, { replace: true });
       tests.hidden = false;
-      if (!hasRole(trace, "cross")) return renderNoAttention();
+      if (!hasRole(trace, "cross")) return renderOneVector(trace, "no_attention");
       const operands = await stepsOf(signal);
       if (signal.aborted) return;
       response = { trace, operands };
-      if (operands.score === "bottleneck") return renderBottleneck();
+      if (operands.score === "bottleneck") return renderOneVector(trace, "step_bottleneck", sameVector(operands));
+      lesson("step");
       renderTop();
-      render();
+      render({ follow: !isCellChosen() });
     } catch (error) {
       if (error.name === "AbortError") return;
       setChildren(picture, alternatives());
@@ -85,20 +90,18 @@ export function open() {
     }
   }
 
-  /** Notice for a model without attention. */
-  function renderNoAttention() {
-    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("no_attention")), alternatives()));
-    showStatus(message("no_attention"));
+  /** A translation without weights: all of the sentence goes through one vector. */
+  function renderOneVector(trace, about, ...details) {
+    lesson("no_attention");
+    setChildren(picture, bottleneckDiagram(attentionView(trace, card() ?? {}, state), picture.clientWidth - 42), ...details, alternatives());
+    showStatus(message(about));
   }
 
-  /** A model that reads one vector at every step. */
-  function renderBottleneck() {
-    const { operands } = response;
-    const difference = Math.max(...operands.contexts.map((context) => maxDifference(context, operands.contexts[0])));
-    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_bottleneck")),
-      strip({ label: "c", values: operands.contexts[0], ariaLabel: message("step_one_vector"), visibleCount: 16 }),
-      el("p", { class: "muted" }, message("step_same", operands.contexts.length, formatTiny(difference))), alternatives()));
-    showStatus(message("step_bottleneck"));
+  /** The vector that every step reads, and that it does not change. */
+  function sameVector({ contexts }) {
+    const difference = Math.max(...contexts.map((context) => maxDifference(context, contexts[0])));
+    return el("div", { class: "card step-card" }, strip({ label: "c", values: contexts[0], ariaLabel: message("step_one_vector"), visibleCount: 16 }),
+      el("p", { class: "muted" }, message("step_same", contexts.length, formatTiny(difference))));
   }
 
   const alternatives = () => el("p", { class: "step-links" }, ...compatibleModels());
@@ -132,14 +135,16 @@ export function open() {
     return words().map((_, j) => (j === step ? WIDE_COLUMN + 8 : narrow));
   }
 
-  function render() {
+  /** Draw the step of the state; `follow` selects its strongest word. */
+  function render({ follow = false } = {}) {
     const step = Math.min(state.target, steps()) - 1;
-    const previous = computed;
-    if (step + 1 !== state.target) set({ target: step + 1 }, { replace: true });
-    if (previous !== computed) return; // already rendered by the state change
     const { trace, operands } = response;
-    const stepChanged = previous?.step !== step;
-    computed = stepChanged ? { step, ...recomputeStep(operands, step) } : { ...previous };
+    const stepChanged = computed?.step !== step;
+    if (stepChanged) computed = { step, ...recomputeStep(operands, step) };
+    const strongest = indexOfLargest(computed.page.alpha);
+    selecting = true;
+    set({ target: step + 1, ...(follow && { source: strongest + 1 }) }, { replace: true });
+    selecting = false;
     range.sync();
     renderTokens(step);
     setChildren(checkBox, agreementBadge(computed.maxDifference, computed.size), el("span", { class: "muted" },
@@ -165,8 +170,7 @@ export function open() {
     if (focusedName) picture.querySelector(`button[data-name="${focusedName}"][data-word="${word}"]`)?.focus();
     renderPredictions(trace.steps[step], trace.target.tokens[step]);
     if (!stepChanged) return;
-    const best = computed.page.alpha.indexOf(Math.max(...computed.page.alpha));
-    showStatus(message("step_strongest", step + 1, trace.target.tokens[step].text, words()[best], formatNumber(computed.page.alpha[best]),
+    showStatus(message("step_strongest", step + 1, trace.target.tokens[step].text, words()[strongest], formatNumber(computed.page.alpha[strongest]),
       checkBox.firstElementChild?.textContent));
   }
 
@@ -239,10 +243,10 @@ export function open() {
     update(changed) {
       mask.update(changed);
       if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
-      else if (!computed) return;
-      else if (changed.has("target") || changed.has("source")) render();
+      else if (!computed || selecting) return;
+      else if (changed.has("target") || changed.has("source")) render({ follow: !changed.has("source") });
     },
-    exportData: () => ({ picture: picture.querySelector(".flow"), trace: response?.trace ?? null, table: computed && {
+    exportData: () => ({ picture: picture.querySelector(".flow, .bottleneck-svg"), trace: response?.trace ?? null, table: computed && {
       values: ["e", "exp", "alpha"].map((row) => computed.page[row]), rows: ["e", "exp", "α"], columns: words() } }),
     close() {
       pause();

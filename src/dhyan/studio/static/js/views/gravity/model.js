@@ -6,8 +6,8 @@ import { controls, slider } from "../../controls.js";
 import { scatterPlot } from "../../scatter_plot.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set } from "../../state.js";
-import { message } from "../../messages.js";
-import { errorText, showStatus } from "../../status.js";
+import { hasMessage, message } from "../../messages.js";
+import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { distance } from "./toy.js";
 
@@ -35,7 +35,7 @@ export function modelPlane() {
       render();
     } catch (error) {
       if (error.name === "AbortError") return;
-      setChildren(container, el("p", {}, errorText(error)));
+      setChildren(container, el("p", {}, message(hasMessage(error.message) ? error.message : "gravity_unfit")));
       showStatus(error);
     }
   }

@@ -52,6 +52,7 @@ export function maskPanel() {
       trace = await fetchTrace({}, stop.signal);
       if (trace.decoder_input.tokens.length < 2) return void setChildren(note, el("p", {}, message("mask_too_short")));
       await Promise.all([runLeakTest().catch(showStatus), renderPadding()]);
+      scrollToPadding();
     } catch (error) {
       if (error.name === "AbortError") return;
       setChildren(note);
@@ -60,6 +61,12 @@ export function maskPanel() {
   }
 
   const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), languages().source));
+
+  /** Of a long sentence, show where the padding begins. */
+  function scrollToPadding() {
+    const [box, first] = [".picture", ".pad"].map((kind) => /** @type {HTMLElement | null} */ (paddingBox.querySelector(kind)));
+    if (box && first) box.scrollLeft += first.getBoundingClientRect().left - box.getBoundingClientRect().left - box.clientWidth / 2;
+  }
 
   /** The changed position: from the state, or the middle. */
   function changedPosition() {

@@ -133,6 +133,8 @@ export function probe(onStep) {
     /** The checkpoint nearest to a step. */
     nearestStep: (step) => steps.reduce((best, candidate) => (Math.abs(candidate - step) < Math.abs(best - step) ? candidate : best), steps[0]),
     choose,
+    /** The run ended without a checkpoint. */
+    showNone: () => setChildren(picture, el("p", { class: "muted" }, message("train_no_checkpoint"))),
     current: () => responses.get(selectedStep()) ?? null,
     picture: () => picture.querySelector("svg"),
     close() {
@@ -143,8 +145,8 @@ export function probe(onStep) {
   };
 }
 
-/** Source and target language; only the Hindi toy has any. */
-const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] : run.languages ?? ["en", "hi"]);
+/** Source and target language; most toys have none. */
+const sides = (run) => run.languages ?? [null, null];
 
 /** Cross-attention of the last layer, averaged over heads. */
 function table(trace, run) {
