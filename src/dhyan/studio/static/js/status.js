@@ -8,10 +8,14 @@ const line = document.querySelector("#status");
 /** Show a message, or the explanation of an error. @param {string | Error} content */
 export function showStatus(content) {
   if (content instanceof Error && content.name === "AbortError") return;
-  const isError = content instanceof Error;
-  const text = !isError ? content : content instanceof ApiError && hasMessage(content.message) ? message(content.message) : content.message;
-  line.textContent = text;
-  line.classList.toggle("error", isError && !["trace_only", "server_only"].includes(content.message)); // those are no errors
+  line.textContent = textOf(content);
+  line.classList.toggle("error", content instanceof Error && !["trace_only", "server_only"].includes(content.message)); // those are no errors
+}
+
+/** A message, or the explanation of an error. @param {string | Error} content */
+export function textOf(content) {
+  if (!(content instanceof Error)) return content;
+  return content instanceof ApiError && hasMessage(content.message) ? message(content.message) : content.message;
 }
 
 /** Whether the status line is empty. */
