@@ -8,7 +8,7 @@ import { card, models } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
 import { formatNumber, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
-import { state, set, address, colorScaleOf, showsSpecials } from "../state.js";
+import { state, set, address, colorScaleOf, showsSpecials, viewsOf } from "../state.js";
 import { showStatus } from "../status.js";
 import { ROLES, blocksOf, hasHeads, hasRole, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
@@ -257,7 +257,7 @@ export function open() {
     const focused = document.activeElement?.id === "ablate-head";
     setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
       el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
-    el("p", {}, el("a", { href: address({ ...state, view: "head", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
+    viewsOf("inside").includes("head") && el("p", {}, el("a", { href: address({ ...state, view: "head", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
       message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;
