@@ -12,8 +12,6 @@ from dhyan.errors import UserError
 
 Format = Literal["html"]
 
-MAIL_BYTES = 12_000_000  # most mail servers take 20 MB, and attach files a third larger
-
 
 def export(
     model: Model,
@@ -43,6 +41,7 @@ def export(
 
 def write_html(model: str, output: Path) -> None:
     """Write the page of a model."""
+    from dhyan.studio.export_html import MAIL_BYTES
     from dhyan.studio.export_model import export_model
 
     page = export_model(model)

@@ -68,6 +68,7 @@ async function embedded(path, body, signal, onTokens) {
   if (answers(path)) return askModel(path, body, onTokens, signal).catch(asApiError);
   const response = embeddedResponse(path, body);
   if (response === undefined) throw new ApiError(hasModel ? "server_only" : "trace_only");
+  if (response?.error) throw new ApiError(response.error);
   return response;
 }
 

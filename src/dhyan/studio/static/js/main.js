@@ -34,6 +34,7 @@ async function start() {
   setPalette(colors);
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
+  document.documentElement.toggleAttribute("data-recorded", saved && models.every((model) => model.views.includes("beam")));
   document.documentElement.toggleAttribute("data-model", hasModel);
   const viewAvailable = !models.length || restrictViews(models.flatMap((model) => model.views));
   document.addEventListener("model-ready", () => {

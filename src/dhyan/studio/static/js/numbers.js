@@ -4,8 +4,9 @@
 
 /** A packed tensor: its shape and 32-bit floats. @param {Packed} packed */
 export function unpack(packed) {
-  const raw = Uint8Array.from(atob(packed.data), (character) => character.charCodeAt(0));
-  return { shape: packed.shape, data: new Float32Array(raw.buffer) };
+  const { shape, data } = packed;
+  if (typeof data !== "string") return { shape, data };
+  return { shape, data: new Float32Array(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)).buffer) };
 }
 
 /** A packed tensor as a matrix (rows of numbers). @param {Packed} packed @returns {Table} */

@@ -102,6 +102,9 @@ export const state = /** @type {State} */ ({ view: "translate" });
 const VIEWS_WITH_SPECIALS = ["heads", "training"]; // heads attend to them, and a toy's end is part of its task
 const LONG = 24; // words or tokens from which small weights are shown by the square root
 
+/** Whether the page has a view or a stage. @param {string} view */
+export const hasView = (view) => views.includes(STAGES[view] ?? view);
+
 /** Whether the model of the page can be asked: not where only a saved trace is shown. */
 export const hasServer = () => !document.documentElement.hasAttribute("data-saved");
 

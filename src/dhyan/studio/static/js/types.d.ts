@@ -5,7 +5,7 @@
  */
 
 /** A tensor as `numbers.unpack` reads it: 32-bit floats in base64. */
-interface Packed { shape: number[]; data: string }
+interface Packed { shape: number[]; data: string | Float32Array }
 
 /** A linear layer; the bias may be absent. */
 interface PackedLayer { weight: Packed; bias: Packed | null }

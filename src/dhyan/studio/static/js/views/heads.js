@@ -10,7 +10,7 @@ import { readableCellWidth } from "../heatmap_layout.js";
 import { formatNumber, indexOfLargest, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
 import { stateLink } from "../links.js";
-import { state, set, colorScaleOf, isCellChosen, showsSpecials } from "../state.js";
+import { state, set, colorScaleOf, isCellChosen, showsSpecials, viewsOf } from "../state.js";
 import { showStatus } from "../status.js";
 import { ROLES, blocksOf, hasHeads, hasRole, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
@@ -271,7 +271,8 @@ export function open() {
     const focused = document.activeElement?.id === "ablate-head";
     setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
       el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
-    el("p", {}, stateLink({ view: "head", role, layer: tile.layer, head: tile.head }, message("heads_qkv"))));
+    viewsOf("inside").includes("head") && el("p", {}, el("a", { href: address({ ...state, view: "head", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
+      message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;
     setChildren(resultBox, el("p", { class: "muted" }, message("working")));

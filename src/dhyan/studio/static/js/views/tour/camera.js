@@ -11,8 +11,11 @@ const MAX_SCALE = 1.5; // pixels per unit
 export function camera(frame, picture) {
   let origin = { x: 0, y: 0 };
   let animation = null;
+  const scaleOf = ({ width, height }) => Math.min(frame.clientWidth / width, frame.clientHeight / height, MAX_SCALE);
 
   return {
+    /** The scale at which some boxes fill the frame. @param {Box[]} boxes */
+    scaleOf: (boxes) => scaleOf(around(boxes, MARGIN)),
     /** Take the size of the picture from all its boxes. @param {Box[]} boxes */
     fit(boxes) {
       const all = around(boxes, 2 * MARGIN);
@@ -23,8 +26,9 @@ export function camera(frame, picture) {
     },
     /** Move so that some boxes fill the frame. @param {Box[]} boxes @param {boolean} animated */
     hold(boxes, animated) {
-      const { x, y, width, height } = around(boxes, MARGIN);
-      const scale = Math.min(frame.clientWidth / width, frame.clientHeight / height, MAX_SCALE);
+      const box = around(boxes, MARGIN);
+      const { x, y, width, height } = box;
+      const scale = scaleOf(box);
       const left = frame.clientWidth / 2 - (x + width / 2 - origin.x) * scale;
       const top = frame.clientHeight / 2 - (y + height / 2 - origin.y) * scale;
       const from = getComputedStyle(picture).transform;

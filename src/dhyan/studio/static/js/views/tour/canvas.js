@@ -6,7 +6,7 @@ import { layOut } from "./layout.js";
 
 const SECOND_ROW = "scores"; // the block that begins the second row of the whole machine
 const ROW_GAP = 70;
-const WIDE = 560; // pixels of the picture from which a step shows the block before it too
+const LEGIBLE = 0.7; // the scale down to which a step shows the blocks beside it too
 
 /**
  * `onPoint` gets the names of the part under the pointer, `onChoose` the step of a block that is clicked in the whole machine.
@@ -34,8 +34,9 @@ export function tourCanvas({ onPoint, onChoose }) {
   /** The boxes that the camera has to hold. */
   function framed() {
     if (whole || !shot) return [...blocks.values()].map((block) => ({ ...block, x: block.x + moved(block).x, y: block.y + moved(block).y }));
-    const names = node.clientWidth >= WIDE ? [...shot.near, ...shot.main] : shot.main;
-    return names.map((name) => blocks.get(name)).filter(Boolean);
+    const boxes = (names) => names.map((name) => blocks.get(name)).filter(Boolean);
+    const all = boxes([...shot.near, ...shot.main]);
+    return lens.scaleOf(all) >= LEGIBLE ? all : boxes(shot.main);
   }
 
   /** How far a block is moved when the whole machine is shown: the decoder stands below the encoder. */
@@ -101,10 +102,10 @@ export function tourCanvas({ onPoint, onChoose }) {
 }
 
 /** A block: its frame and title, its contents by the step that reveals them, and a question mark before. */
-function drawBlock({ name, title, x, y, width, height, contents, step }, numberOf) {
+function drawBlock({ name, title, x, y, width, height, contents, step, unknown = height / 2 + 30 }, numberOf) {
   return svg("g", { class: "tour-block", "data-block": name },
     svg("rect", { class: "tour-frame", x, y, width, height, rx: 12 }),
     svg("text", { class: "tour-title", x: x + 14, y: y + 25 }, title),
-    svg("text", { class: "tour-unknown concealed", "data-unknown": numberOf(step), x: x + width / 2, y: y + height / 2 + 30, "text-anchor": "middle" }, "?"),
+    svg("text", { class: "tour-unknown concealed", "data-unknown": numberOf(step), x: x + width / 2, y: y + unknown, "text-anchor": "middle" }, "?"),
     ...contents.map((content) => svg("g", { "data-stage": numberOf(content.step) }, ...content.nodes)));
 }
