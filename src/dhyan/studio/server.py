@@ -1,7 +1,6 @@
 """Studio server, on the loopback address only: the web page and its JSON API."""
 
 import asyncio
-import json
 import logging
 import socket
 import threading

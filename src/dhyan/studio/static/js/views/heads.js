@@ -271,8 +271,7 @@ export function open() {
     const focused = document.activeElement?.id === "ablate-head";
     setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
       el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
-    viewsOf("inside").includes("head") && el("p", {}, el("a", { href: address({ ...state, view: "head", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
-      message("heads_qkv"))));
+    viewsOf("inside").includes("head") && el("p", {}, stateLink({ view: "head", role, layer: tile.layer, head: tile.head }, message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;
     setChildren(resultBox, el("p", { class: "muted" }, message("working")));
