@@ -98,9 +98,9 @@ def test_words_appear_one_after_the_other_with_ribbons_and_runners_up(real):
 def test_ribbons_are_decoded_too_and_a_new_width_does_not_end_it(real):
     page = paused(real, "?display=ribbons")
     page.clock.run_for(250 + 650)
-    page.evaluate("window.old = document.querySelector('.ribbons')")
+    page.locator(".ribbons").evaluate("picture => picture.classList.add('old')")
     page.set_viewport_size({"width": 900, "height": 900})
-    page.wait_for_function("() => !window.old.isConnected")  # drawn again
+    expect(page.locator(".old")).to_have_count(0)  # drawn again
     targets = page.locator(".ribbon-word[data-side=row]:not(.pending)")
     assert targets.count() == 2
     assert {"0", "1"} >= set(
