@@ -192,7 +192,7 @@ export function open() {
     const row = top.querySelector(".step-tokens");
     const focused = row.contains(document.activeElement);
     setChildren(row, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
-      class: i < step ? "past" : i === step ? "current" : "future", "aria-current": i === step ? "step" : null,
+      class: `${i < step ? "past" : i === step ? "current" : "future"}${token.word === response.trace.target.tokens[i - 1]?.word ? " joined" : ""}`, "aria-current": i === step ? "step" : null,
       on: { click: () => set({ target: i + 1 }, { replace: true }) } }, token.text)));
     if (focused) row.children[step].focus();
     const current = row.children[step];
