@@ -25,7 +25,7 @@ export function setExportSource(source) {
 }
 
 const sentenceOf = (view) => view.trace?.text ?? state.text;
-const metadata = (view) => ({ title: `${message(`view_${state.view}`)} · ${sentenceOf(view)}`,
+const metadata = (view) => ({ title: [message(`view_${state.view}`), sentenceOf(view)].filter(Boolean).join(" · "),
   text: view.trace?.translation ?? "", link: location.href });
 const figureFile = (suffix) => (view) => fetchFile(`/api/figure.${suffix}`, figure(view));
 

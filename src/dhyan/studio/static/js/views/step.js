@@ -187,7 +187,7 @@ export function open() {
   function renderTokens(step) {
     const focused = tokenRow.contains(document.activeElement);
     setChildren(tokenRow, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
-      class: i < step ? "past" : i === step ? "current" : "future", "aria-current": i === step ? "step" : null,
+      class: `${i < step ? "past" : i === step ? "current" : "future"}${token.word === response.trace.target.tokens[i - 1]?.word ? " joined" : ""}`, "aria-current": i === step ? "step" : null,
       on: { click: () => set({ target: i + 1 }, { replace: true }) } }, token.text)));
     const current = tokenRow.children[step];
     if (focused) current.focus();
