@@ -156,7 +156,7 @@ function selectors() {
   listedFor = "";
   const menu = popover("examples", message("examples"), [examples]);
   return el("div", { class: "selectors" },
-    el("div", { class: "model-choice" }, select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
+    el("div", { class: "model-choice" }, hasModel && el("b", { class: "model-name" }, cards[0].name), select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
       el("span", { class: "model-line" }, el("span", { id: "model-scores" }), cards.length > 1 && !allSaved() && el("button", { type: "button", id: "second-model-button",
         on: { click: () => set(isComparing() ? { model2: "", text2: "" } : { view: "translate", model2: OTHER_MODEL }) } }))),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),

@@ -54,7 +54,7 @@ async function start() {
   document.addEventListener("retranslate", showSentence);
   await show();
   if (hasModel && !isReady() && !state.text) showStatus(message("model_loading"));
-  if (!viewAvailable) reportMissing();
+  if (!viewAvailable) addNotices([message(hasModel ? "server_only" : "trace_only")]);
   reportCorrections(corrected);
   if (!state.text && state.model && !saved && !hasModel) post("/api/load", { model: state.model }).catch(() => {}); // ahead of the first sentence
 }
