@@ -80,6 +80,22 @@ def test_dialog_selects_another_element_of_the_vector(studio):
     assert report.violations_count == 0, report.generate_report()
 
 
+def test_a_factor_of_a_sum_opens_the_sum_it_comes_from_and_leads_back(studio):
+    page = open_step(studio, f"{HERE}&model=bahdanau")
+    page.locator(".row-c .strip-cell").first.click()
+    titles = []
+    for cell in ("αᵢⱼ", "exp", "eᵢⱼ", "tanh", "W sᵢ₋₁"):
+        titles.append(page.locator("#sum-title").inner_text())
+        page.locator("dialog .sum-origin").first.click()
+        expect(page.locator("#sum-title")).to_contain_text(cell)
+        expect(page.locator("dialog .badge.match")).to_have_count(1)
+    for title in reversed(titles):
+        page.locator("dialog .sum-back").click()
+        expect(page.locator("#sum-title")).to_have_text(title)
+    expect(page.locator("dialog .sum-back")).to_have_count(0)
+    assert not Axe().run(page, context="dialog").response["violations"]
+
+
 def test_keyboard_moves_and_nothing_plays_by_itself(studio):
     page = open_step(studio, f"{HERE}&model=bahdanau")
     page.keyboard.press(".")

@@ -29,6 +29,7 @@ const LARGEST_FIRST = "size";
  * @property {{symbol: string, value: number}} [transform]
  * @property {number} [total] the sum, where already computed
  * @property {number} [modelValue] the model's value
+ * @property {(term: number, factor: number) => Sum | null} [origin] the sum that a factor comes from
  * @property {{label: string | Node, values: number[], ariaLabel: string, selected: number, onSelect: (index: number) => Sum}} [vector]
  *   the vector that contains the number; another element may be selected
  */
@@ -41,15 +42,29 @@ export function openSum(spec) {
     click: (event) => { if (event.target === dialog) dialog.close(); },
   } }, body);
   let order = "";
+  /** @type {Sum[]} */
+  const trail = []; // the sums that led to the one shown
 
+  /** @param {Sum} current */
   function show(current, { refocus = false } = {}) {
+    const open = (/** @type {Sum} */ origin) => {
+      trail.push(current);
+      show(origin);
+      body.querySelector("button")?.focus();
+    };
+    const { vector } = current;
+    const back = () => {
+      show(/** @type {Sum} */ (trail.pop()));
+      body.querySelector("button")?.focus();
+    };
     setChildren(body,
       heading(current.title, () => dialog.close()),
+      trail.length > 0 && el("button", { type: "button", class: "sum-back", on: { click: back } }, `← ${trail[trail.length - 1].title}`),
       current.formula && el("p", { class: "sum-formula", lang: "en" }, current.formula),
-      current.vector && strip({ ...current.vector, onOpen: (index) => show(current.vector.onSelect(index), { refocus: true }) }),
+      vector && strip({ ...vector, onOpen: (index) => show(vector.onSelect(index), { refocus: true }) }),
       resultLine(current), runningTotal(current),
       current.terms.length > 1 && sorting(current),
-      termTable(current, order));
+      termTable(current, order, open));
     if (refocus) body.querySelector(".strip-cell.selected")?.focus();
   }
 
@@ -129,17 +144,21 @@ function runningTotal(current) {
 }
 
 /** A table row per term: factors, product, running total. */
-function termTable(current, order) {
+function termTable(current, order, open) {
   const lines = current.terms.map((term, index) => ({ term, at: index, product: productOf(term) }));
   if (order === LARGEST_FIRST) lines.sort((a, b) => Math.abs(b.product) - Math.abs(a.product));
   const largest = maxAbs(lines.map((line) => line.product));
   const pair = current.symbols.length > 1;
   let total = 0;
-  const line = (name, factors, product) => {
+  /** A number that opens the sum it comes from. */
+  const linked = (number, origin) => (origin ? el("button", { type: "button", class: "sum-origin", title: message("sum_origin", origin.title),
+    on: { click: () => open(origin) } }, number) : number);
+  /** @param {string} name @param {(number | null)[]} factors @param {number} product @param {(factor: number) => Sum | null | undefined} [origin] */
+  const line = (name, factors, product, origin) => {
     total += product;
     const background = signedColor(product, largest);
     return el("tr", {}, el("th", { scope: "row" }, name),
-      ...factors.map((factor) => el("td", {}, factor === null ? "" : formatAny(factor, 4))),
+      ...factors.map((factor, position) => el("td", {}, factor === null ? "" : linked(formatAny(factor, 4), origin?.(position)))),
       pair && el("td", {}, el("span", { class: "sum-product", style: { background, color: textColor(background) } }, formatAny(product, 4))),
       el("td", {}, formatAny(total, 4)));
   };
@@ -150,6 +169,6 @@ function termTable(current, order) {
         ...current.symbols.map((symbol) => el("th", { scope: "col" }, symbol)),
         pair && el("th", { scope: "col" }, current.symbols.join(" · ")),
         el("th", { scope: "col" }, message("sum_running")))),
-      el("tbody", {}, ...lines.map(({ term, at: index, product }) => line(current.termLabels?.[index] ?? String(index + 1), term, product)),
+      el("tbody", {}, ...lines.map(({ term, at: index, product }) => line(current.termLabels?.[index] ?? String(index + 1), term, product, (factor) => current.origin?.(index, factor))),
         ...(current.addends ?? []).map((addend) => line(`+ ${addend.symbol}`, pair ? blank : [addend.value], addend.value)))));
 }

@@ -193,7 +193,7 @@ function syncState() {
   document.querySelector("#beam").value = String(state.beam);
   const second = document.querySelector("#second-model-button");
   if (second) second.textContent = message(isComparing() ? "compare_one" : "compare_add");
-  description.textContent = card()?.saved ? message("saved", state.model) : describeModel(card());
+  description.textContent = description.title = card()?.saved ? message("saved", state.model) : describeModel(card());
   const scores = document.querySelector("#model-scores");
   scores.textContent = scoresText(card());
   const test = card()?.test;

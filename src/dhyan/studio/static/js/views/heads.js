@@ -229,7 +229,7 @@ export function open() {
     updateAblation = () => renderAblation(role, tile, ablationBox);
     const picture = el("div", { class: "picture" });
     renderChips(tile);
-    setChildren(enlarged, el("h2", { class: "heads-title" }, title), chips, picture, live, ablationBox);
+    setChildren(enlarged, el("h2", { class: "heads-title" }, title), chips, ablationBox, picture, live);
     const cellText = (row, column) => message("attends", selectedView.rows[row].text, selectedView.columns[column].text,
       tile.hidden?.[row][column] ? "−∞" : formatNumber(selectedView.values[row][column]));
     const showEntropy = tile.head !== "max" && showsSpecials();
@@ -269,9 +269,8 @@ export function open() {
     const button = el("button", { type: "button", class: ablated ? "" : "primary", id: "ablate-head",
       on: { click: () => set({ ablated: ablated ? "0" : "1" }, { replace: true }) } }, message(ablated ? "heads_restore" : "heads_ablate"));
     const focused = document.activeElement?.id === "ablate-head";
-    setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
-      el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
-    viewsOf("inside").includes("head") && el("p", {}, stateLink({ view: "head", role, layer: tile.layer, head: tile.head }, message("heads_qkv"))));
+    setChildren(container, el("div", { class: "heads-ablation" }, button, el("p", { class: "muted" }, message("heads_ablation_text"))), resultBox,
+    !ablated && viewsOf("inside").includes("head") && el("p", {}, stateLink({ view: "head", role, layer: tile.layer, head: tile.head }, message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;
     setChildren(resultBox, el("p", { class: "muted" }, message("working")));

@@ -56,27 +56,30 @@ export function verdict(response) {
   return { passed: true, text: message(earlier.length === 1 ? "mask_no_leak_one" : "mask_no_leak", earlier.length) };
 }
 
-/** Output changes by position, and the verdict. */
-export function leakTable(response, lang) {
+/** Output changes by position, and the verdict; `reference` are the next words with the mask, where it was removed.
+ * @param {any} response @param {string} lang @param {string[]} [reference] */
+export function leakTable(response, lang, reference) {
   const values = vector(response.max_change);
   const largest = Math.max(...values, 1e-9);
   const { passed, text: verdictText } = verdict(response);
   const maskLabel = !response.has_mask ? message("mask_none") : message(response.masked ? "mask_on" : "mask_off");
+  const different = reference?.filter((token, position) => token !== response.next_tokens[position]).length ?? 0;
   return [
+    reference && el("p", {}, message("mask_without", different, reference.length)),
     el("p", { class: passed ? "mask-verdict no-leak" : "mask-verdict leak" },
       el("span", { class: "mask-icon", "aria-hidden": "true" }, passed ? "✓" : "⚠"), verdictText),
     el("div", { class: "picture", role: "region", tabindex: "0", "aria-label": message("mask_leak") },
       el("table", { class: "numbers mask-table" },
         el("caption", {}, message("mask_caption", maskLabel, response.old_token, response.new_token)),
-        el("thead", {}, el("tr", {}, ...["position", "input", "change", "next"].map((key) =>
+        el("thead", {}, el("tr", {}, ...["position", "input", "change", ...(reference ? ["reference", "without"] : ["next"])].map((key) =>
           el("th", { scope: "col" }, message(`mask_column_${key}`))))),
-        positionGroup(response, values, largest, 0, response.position, lang),
-        positionGroup(response, values, largest, response.position, values.length, lang))),
+        positionGroup(response, values, largest, 0, response.position, lang, reference),
+        positionGroup(response, values, largest, response.position, values.length, lang, reference))),
   ];
 }
 
 /** The positions before the change, or from it on. */
-function positionGroup(response, values, largest, first, last, lang) {
+function positionGroup(response, values, largest, first, last, lang, reference) {
   const earlier = first === 0;
   const rows = values.slice(first, last).map((value, index) => {
     const position = first + index;
@@ -88,9 +91,10 @@ function positionGroup(response, values, largest, first, last, lang) {
       el("th", { scope: "row", lang }, ...inputCell),
       el("td", { class: "mask-change", "data-value": value }, el("span", { class: "number" }, formatExact(value)),
         el("span", { class: "mask-bar", style: { width: `${Math.round((48 * value) / largest)}px` } })),
+      reference && el("td", { class: reference[position] === response.next_tokens[position] ? "" : "mask-different" }, text(reference[position], lang)),
       el("td", {}, ...outputCell));
   });
   return el("tbody", { class: earlier ? "mask-before" : "mask-after" },
-    el("tr", {}, el("th", { colspan: 4, scope: "rowgroup", class: "mask-group" }, message(earlier ? "mask_before" : "mask_after"))),
+    el("tr", {}, el("th", { colspan: reference ? 5 : 4, scope: "rowgroup", class: "mask-group" }, message(earlier ? "mask_before" : "mask_after"))),
     ...rows);
 }

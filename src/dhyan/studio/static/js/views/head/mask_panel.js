@@ -80,9 +80,9 @@ export function maskPanel() {
     leakRequest = new AbortController();
     const hasMask = hasRole(trace, "decoder_self");
     test.setTokens(trace.decoder_input.tokens, changedPosition(), languages().target);
-    const requestLeak = (word) => post("/api/leak", { ...requestBody(), position: changedPosition(), word,
-      masked: !hasMask || state.masked === "1" }, leakRequest.signal);
-    const response = await requestLeak(state.word);
+    const isMasked = !hasMask || state.masked === "1";
+    const requestLeak = (word, masked = isMasked) => post("/api/leak", { ...requestBody(), position: changedPosition(), word, masked }, leakRequest.signal);
+    const [response, reference] = await Promise.all([requestLeak(state.word), isMasked ? null : requestLeak("", true)]);
     const refused = "suggestions" in response;
     const first = !leakResponse;
     leakResponse = refused ? await requestLeak("") : response; // the attention map does not depend on the word
@@ -90,7 +90,7 @@ export function maskPanel() {
     test.showSuggestions(response);
     if (first) renderControls();
     renderMap();
-    setChildren(leakResult, ...(refused ? [] : leakTable(response, languages().target)));
+    setChildren(leakResult, ...(refused ? [] : leakTable(response, languages().target, reference?.next_tokens)));
     if (!refused) showStatus(verdict(response).text);
   }
 
