@@ -129,5 +129,5 @@ def test_ablation_says_in_words_whether_anything_changed(studio):
         assert verdict.inner_text().startswith("Nothing changed")
     else:
         assert f"{largest:.3f}" in verdict.inner_text()
-    cells = page.locator(".heads-table tbody tr").last.locator("td").all_inner_texts()
+    cells = page.locator(".heads-table tbody tr").last.locator("td").all_text_contents()
     assert float(cells[0]) == pytest.approx(math.exp(sum(answer["logprobs"])), abs=6e-4)

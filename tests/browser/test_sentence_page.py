@@ -94,7 +94,7 @@ def test_beam_layers_mask_heads_and_gravity_have_their_responses(open_page):
     page = open_page("transformer", "heads?role=cross&layer=1&head=2")
     expect(page.locator(".head-cell[aria-label*=importance]").first).to_be_visible()
     page.click("#ablate-head")
-    expect(page.locator(".heads-ablation-result table")).to_be_visible()
+    expect(page.locator(".heads-verdict")).to_be_visible()
     page = open_page("transformer", "playground/gravity?gravity_mode=model")
     expect(page.locator(".plot-trail").first).to_be_visible()
 

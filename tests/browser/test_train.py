@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes.training import TOYS
-from tests.browser.conftest import current_url
+from tests.browser.conftest import Studio, current_url, serving
 from tests.studio.small_models import ALL
 from tests.studio.test_training import ENDLESS, STEPS, TINY
 
@@ -36,11 +37,22 @@ def test_link_opens_a_checkpoint_and_play_continues_from_it(studio):
     assert "checkpoint=" not in current_url(page)
 
 
+@pytest.fixture
+def own_studio(browser, models):
+    """A studio of its own: a trained toy is registered."""
+    with serving(ModelRegistry(models)) as address:
+        opened = Studio(browser, address)
+        yield opened
+        opened.close()
+    assert not opened.foreign
+    assert not opened.wrong
+
+
 @pytest.mark.slow
-def test_toy_training_is_cancelled_or_finished_and_opened(studio, monkeypatch):
+def test_toy_training_is_cancelled_or_finished_and_opened(own_studio, monkeypatch):
     monkeypatch.setitem(TOYS, "reverse", replace(TOYS["reverse"], settings=ENDLESS))
     monkeypatch.setitem(TOYS, "copy", replace(TOYS["copy"], settings=TINY))
-    page = studio.open("/learning")
+    page = own_studio.open("/learning")
     page.click("[data-toy=reverse]")
     page.wait_for_selector("text=of 1000000")
     assert page.locator("[data-toy=copy]").is_disabled()
