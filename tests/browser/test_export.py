@@ -77,7 +77,7 @@ def test_menu_is_operated_by_keyboard_and_returns_focus(page):
 
 
 def test_disabled_items_say_why_and_csv_and_file_names_are_escaped(studio):
-    page = studio.open("/translate")
+    page = studio.open("/translate?model=bahdanau")
     page.locator("#sentence").fill("")
     page.locator("#sentence").press("Enter")
     page.wait_for_selector(".translate.empty")
