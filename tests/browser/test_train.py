@@ -37,6 +37,19 @@ def test_link_opens_a_checkpoint_and_play_continues_from_it(studio):
     assert "checkpoint=" not in current_url(page)
 
 
+def test_a_run_that_ended_without_a_checkpoint_says_so(studio):
+    progress = {"state": "cancelled", "step": 0, "steps": 10, "loss": None, "scores": {}}
+    run = {"name": "copy-9", "toy": True, "probe": "n a", "expected": "n a", "languages": None}
+    run |= {"curves": False, "checkpoints": [], "progress": progress}
+    page = studio.open("/playground")
+    page.route("**/api/runs", lambda route: route.fulfill(json={"runs": [run], "toys": []}))
+    events = "event: done\ndata: null\n\n"
+    page.route("**/api/runs/*/events", lambda route: route.fulfill(body=events))
+    page.get_by_role("link", name="Learning").click()
+    page.wait_for_selector("text=It was stopped before its first checkpoint.")
+    assert not page.get_by_text("Waiting for the first checkpoint").is_visible()
+
+
 @pytest.fixture
 def own_studio(browser, models):
     """A studio of its own: a trained toy is registered."""
