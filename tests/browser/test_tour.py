@@ -56,6 +56,19 @@ def at_step(page, step):
     )
 
 
+def outside_picture(page):
+    """How many blocks that are not dimmed lie outside the picture's own box."""
+    return page.evaluate(
+        """() => {
+          const box = document.querySelector(".tour-svg").getBoundingClientRect();
+          return [...document.querySelectorAll(".tour-block.main > .tour-frame, .whole .tour-frame")]
+            .map((own) => own.getBoundingClientRect())
+            .filter((own) => own.left < box.left || own.right > box.right
+              || own.top < box.top || own.bottom > box.bottom).length;
+        }"""
+    )
+
+
 def to_step(page, title):
     """Go on to the step of a title."""
     page.get_by_role("link", name=re.compile(f"Step .*: {title}")).click()
@@ -378,8 +391,10 @@ def test_the_tour_goes_on_with_the_next_token(real):
 
 def test_a_block_of_the_whole_machine_leads_to_its_step(real):
     page = open_tour(real, step=9)
+    assert outside_picture(page) == 0
     page.get_by_role("button", name="Whole machine").click()
     expect(page.locator(".tour-block.dim")).to_have_count(0)
+    assert outside_picture(page) == 0  # which is what an export shows
     page.locator("[data-block=tokens] > .tour-title").click()
     at_step(page, 2)
     expect(page.locator(".tour-whole")).to_have_attribute("aria-pressed", "false")

@@ -93,9 +93,13 @@ def show(
 def _write_page(model: str, sentence: str, beam: int, output: Path) -> None:
     """Write the page of the studio about one sentence."""
     from dhyan.pretrained import model_folder
-    from dhyan.studio.export_html import export_sentence
-    from dhyan.studio.registry import ModelRegistry
-    from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, TranslateRequest
+
+    try:
+        from dhyan.studio.export_html import export_sentence
+        from dhyan.studio.registry import ModelRegistry
+        from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, TranslateRequest
+    except ModuleNotFoundError as missing:
+        raise UserError(f"a page needs {missing.name}: pip install 'dhyan[studio]'") from None
 
     if len(sentence) > MAX_CHARACTERS:
         raise UserError(f"{len(sentence)} characters; a page takes at most {MAX_CHARACTERS}")

@@ -55,7 +55,6 @@ export function tourCanvas({ onPoint, onChoose }) {
     /** Draw the machine of some numbers. @param {any} numbers @param {{source: string, target: string}} languages @param {string[]} steps by name */
     draw(numbers, languages, steps) {
       blocks = new Map(layOut(numbers, languages).map((block) => [block.name, block]));
-      lens.fit([...blocks.values()]);
       setChildren(picture, ...[...blocks.values()].map((block) => drawBlock(block, (step) => steps.indexOf(step) + 1)));
     },
     /** Show a step, counted from 1. @param {{number: number, main: string[], near: string[], isRevealed: (step: number) => boolean, description: string, animated: boolean}} next */

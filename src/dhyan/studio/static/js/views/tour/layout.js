@@ -21,6 +21,7 @@ const MAX_LABEL = 100;
 const BAR = 90;
 const TEXT_WIDTH = 330;
 const UNKNOWN = 72; // height of the question mark
+const TITLED = 210; // least width for the title of the tokens in the whole machine
 
 /**
  * @typedef {object} Block
@@ -95,7 +96,7 @@ function textBlock({ numbers, languages, height }, x) {
 }
 
 function tokenBlock({ numbers, eachRow, rowLabel, height, names, y, labels }, x) {
-  const width = labels + 130;
+  const width = Math.max(labels + 130, TITLED);
   const nodes = eachRow("tokens", (token, row, at) => [
     svg("rect", { class: token.special ? "tour-pill special" : "tour-pill", x: x + EDGE, y: at - 4, width: labels + 16, height: STRIP + 8, rx: 6 }),
     rowLabel(token.text, x + EDGE + 8, at, token.special),
