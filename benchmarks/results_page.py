@@ -38,9 +38,9 @@ TEXTS = {
     "tatoeba-en-fr": "163,778 pairs",
     "tatoeba-en-fr-distilled": "the same, and Tatoeba sentences translated by three models of it",
     "tatoeba-en-hi": "12,285 pairs, the primer, and 205,290 Tatoeba sentences translated by `en-hi`",
-    "tatoeba-en-hi-distilled": "the same, the sentences translated by an ensemble of three of it",
+    "tatoeba-en-hi-distilled": "the same, the sentences translated by three models of it",
     "all-en-hi": "121,572 pairs, the primer, and 205,290 Tatoeba sentences translated by `en-hi`",
-    "all-en-hi-distilled": "the same, the sentences translated by an ensemble of three of it",
+    "all-en-hi-distilled": "the same, the sentences translated by three models of it",
 }
 VARIANTS = (
     ("multi30k-en-de", "alone", "29,000 pairs"),

@@ -190,6 +190,11 @@ def _multi30k_distilled(target: str) -> Task:
     return replace(task, settings={"training.steps": "10000"})
 
 
+def _distilled(task: Task, weight: float) -> Task:
+    """A task with the translations of its own models, each of which translates every sentence."""
+    return replace(task, weights={**task.weights, DISTILLED: weight})
+
+
 def _tatoeba_en_fr() -> Task:
     """163,778 pairs; one vocabulary for both languages keeps the model below 10 million weights."""
     parts = [Split("tatoeba-en-fr", name) for name in ("train", "valid", "test")]
@@ -202,7 +207,11 @@ def _tatoeba_en_fr() -> Task:
         (parts[2],),
         vocabulary_pairs=160_000,
         monolingual=((parts[0], "fr"), TATOEBA_ENGLISH[1]),
-        settings={"text.shared_vocabulary": "true", "decoder.share_source_embedding": "true"},
+        settings={
+            "text.shared_vocabulary": "true",
+            "decoder.share_source_embedding": "true",
+            "training.steps": "10000",
+        },
     )
 
 
@@ -327,12 +336,12 @@ TASKS = {
     "multi30k-fr-en": _reversed(ENGLISH_FRENCH, "multi30k-fr-en"),
     "multi30k-en-fr-distilled": _multi30k_distilled("fr"),
     "tatoeba-en-fr": _tatoeba_en_fr(),
-    "tatoeba-en-fr-distilled": replace(_tatoeba_en_fr(), weights={DISTILLED: 0.25}),
+    "tatoeba-en-fr-distilled": _distilled(_tatoeba_en_fr(), 0.25),
     "tatoeba-en-hi": _tatoeba_en_hi(),
-    "tatoeba-en-hi-distilled": _tatoeba_en_hi(),  # its teachers are the models of the first
+    "tatoeba-en-hi-distilled": _distilled(_tatoeba_en_hi(), 0.07),
     "tatoeba-hi-en": _tatoeba_hi_en(),
     "tatoeba-two-way": _tatoeba_two_way(),
     "all-en-hi": _all_en_hi(tags=True),
-    "all-en-hi-distilled": _all_en_hi(tags=True),
+    "all-en-hi-distilled": _distilled(_all_en_hi(tags=True), 0.05),
     "all-en-hi-untagged": _all_en_hi(tags=False),
 }
