@@ -25,7 +25,7 @@ TITLES = {
     "all-en-hi-distilled": "all English–Hindi pairs, distilled again",
 }
 MULTI30K_DISTILLED = (
-    "29,000 pairs, and 57,930 captions (its own, and Hindi Visual Genome's) and its targets, "
+    "29,000 pairs, and 54,591 captions (its own, and Hindi Visual Genome's) and its targets, "
     "translated by three models each way"
 )
 TEXTS = {
@@ -36,7 +36,7 @@ TEXTS = {
     "multi30k-en-fr": "29,000 pairs",
     "multi30k-en-fr-distilled": MULTI30K_DISTILLED,
     "tatoeba-en-fr": "163,778 pairs",
-    "tatoeba-en-fr-distilled": "the same, and Tatoeba sentences translated by three models of it",
+    "tatoeba-en-fr-distilled": "the same, and 200,261 sentences translated by three models of it",
     "tatoeba-en-hi": "12,285 pairs, the primer, and 205,290 Tatoeba sentences translated by `en-hi`",
     "tatoeba-en-hi-distilled": "the same, the sentences translated by three models of it",
     "all-en-hi": "121,572 pairs, the primer, and 205,290 Tatoeba sentences translated by `en-hi`",

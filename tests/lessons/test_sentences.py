@@ -18,7 +18,7 @@ NEEDS = {
     "greedy_decoding": "the corpus has no word 'I'; give a sentence of its words: think, about",
     "seq2seq_training": "give pairs with it",
     "static_vectors": "add it, or give about=WORD",
-    "idioms": "give model=RUN",
+    "idioms": "give model=en-hi",
     "task_specific_vectors": "give train=true to train here",
     "gravity": "give word=WORD, one that both sentences have, with vectors and weights",
     "cross_attention": "Give its translation",

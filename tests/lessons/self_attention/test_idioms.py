@@ -147,7 +147,7 @@ def test_a_model_translates_every_frame_and_the_mixers_come_from_the_snapshot(mo
 
 
 def test_wrong_arguments_are_errors():
-    with pytest.raises(UserError, match="the snapshot cannot translate it; give model=RUN"):
+    with pytest.raises(UserError, match="the snapshot cannot translate it; give model=en-hi too"):
         idioms(sentence="Break a leg!")
     untrained = untrained_translator("transformer", "transformer")
     with pytest.raises(UserError, match="this model does not know cake; choose other words"):

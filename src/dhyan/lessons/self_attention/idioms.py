@@ -419,8 +419,8 @@ def idioms(
     if model is None or model == SNAPSHOT:
         if sentence is not None:
             raise UserError(
-                "sentence: the snapshot cannot translate it; give model=RUN, a folder of "
-                "`dhyan train primer`"
+                "sentence: the snapshot cannot translate it; give model=en-hi too, or model=RUN, a "
+                "folder of `dhyan train primer`"
             )
         return read_snapshot("idioms", Idioms)
     translator, sentences = load_translator(model), parse_int("sentences", sentences, least=20)
