@@ -149,13 +149,13 @@ export function open() {
     canvas.showWhole(on);
   }
 
-  /** How many answers were right, and where to go on. */
+  /** How many predictions were right, those that were only shown left out, and where to go on. */
   function ending() {
-    const asked = steps.map((_, index) => index + 1).filter((number) => question(number));
-    const right = asked.filter((number) => question(number)?.choices[answers.get(keyOf(number)) ?? -1]?.correct);
+    const predicted = steps.map((_, index) => question(index + 1)?.choices[answers.get(keyOf(index + 1)) ?? -1]).filter((choice) => choice !== undefined);
+    const right = predicted.filter((choice) => choice.correct);
     const inside = numbers.kind === "transformer" ? { view: "head", role: "cross", layer: numbers.layer, head: String(numbers.head), source: numbers.best + 1 }
       : { view: "step", source: numbers.best + 1 };
-    return el("div", { class: "tour-ending" }, el("p", {}, el("strong", {}, message("tour_score", right.length, asked.length))),
+    return el("div", { class: "tour-ending" }, predicted.length > 0 && el("p", {}, el("strong", {}, message("tour_score", right.length, predicted.length))),
       el("h3", {}, message("tour_ways_on")),
       el("ul", {}, numbers.next && el("li", {}, stateLink({ target: numbers.step + 2, tour_step: 1 }, message("tour_next_token", numbers.next.text))),
         el("li", {}, stateLink(inside, message("tour_every_number"))), ...withAttention().map((own) => el("li", {}, modelLink(own)))));
