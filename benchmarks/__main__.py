@@ -157,6 +157,13 @@ def _tables(options: Namespace) -> None:
     print(write_page())
 
 
+def _page_pictures(options: Namespace) -> None:
+    from benchmarks.page_pictures import page_pictures
+
+    for path in page_pictures(options.folder):
+        print(path, flush=True)
+
+
 def _check_documents(options: Namespace) -> None:
     from benchmarks.documents import check_documents
 
@@ -183,6 +190,11 @@ COMMANDS = {
     "studio-page": Command(
         "`dhyan studio`: seconds to a sentence of one's own, first paint, answers, frames, bytes",
         _studio_page,
+    ),
+    "page-pictures": Command(
+        "Contact sheets of every view and tour step: three widths, two themes, two languages.",
+        _page_pictures,
+        [Argument("folder", "where the sheets are written", Path)],
     ),
     "model-page": Command(
         "`dhyan export --to html`: size of the page, its speed in Chromium, equal translations.",

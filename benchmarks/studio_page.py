@@ -67,19 +67,14 @@ READ_FRAMES = """() => { cancelAnimationFrame(window.frameRequest); return windo
 
 def studio_page() -> object:
     """The figures of the page, with the pretrained models."""
-    from playwright.sync_api import sync_playwright
-
     load = {"before": os.getloadavg()}
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", ALONE])
+    with launched_browser() as browser:
         starts = [_start(browser) for _ in range(STARTS)]
-        with _studio() as (address, _):
+        with running_studio() as (address, _):
             paints, weight = _first_paints(browser, address)
             answers = {name: _answers(browser, address, name) for name in MODELS}
             frames = _frames(browser, address)
         version = browser.version
-        browser.close()
     return {
         "chromium": version,
         "load_average": {**load, "after": os.getloadavg()},
@@ -94,7 +89,19 @@ def studio_page() -> object:
 
 
 @contextmanager
-def _studio() -> Iterator[tuple[str, float]]:
+def launched_browser() -> "Iterator[Browser]":
+    """Chromium without a network."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", ALONE])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def running_studio() -> Iterator[tuple[str, float]]:
     """A studio of the pretrained models: its address, and the moment it was started."""
     began = time.perf_counter()
     process = subprocess.Popen(
@@ -115,7 +122,7 @@ def _studio() -> Iterator[tuple[str, float]]:
 
 def _start(browser: "Browser") -> dict[str, float]:
     """Seconds from the command to its address, to the painted page, to a translated own sentence."""
-    with _studio() as (address, began):
+    with running_studio() as (address, began):
         seconds = {"address": time.perf_counter() - began}
         page = _open(browser, address)
         seconds["page"] = time.perf_counter() - began
