@@ -159,8 +159,9 @@ def _attention_maps(report: Results) -> str:
     if rereads_state(report):
         text += """ In this run the models without attention read the last encoder state at every
             step, as in Cho et al. (2014), so they have maps of a single column. The recipes
-            `sutskever2014` and `sutskever2014-small` now only start the decoder with that state,
-            and have not been measured yet; `cho2014` and `cho2014-small` read it at every step."""
+            `sutskever2014` and `sutskever2014-small` only start the decoder with that state, and
+            `cho2014` and `cho2014-small` read it at every step; such models are measured
+            [on real sentences](real-ladder.md)."""
     picture = "![The attention of every model for one sentence](ladder/attention.png)"
     return f"## Attention maps\n\n{picture}\n\n{_prose(text)}"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import newest
+from benchmarks.report import RESULTS, newest
 from dhyan.pretrained import NAMES, card_of
 
 SCORES, TUNING, KEY_WORDS = "real-corpora", "real-corpora-tuning", "key-words"
@@ -14,19 +14,33 @@ EUROS_PER_HOUR = 3.0  # of one H200, a usual price
 TITLES = {
     "multi30k-en-de": "Multi30k en→de, Transformer",
     "multi30k-en-de-bahdanau": "Multi30k en→de, Bahdanau",
+    "multi30k-en-de-distilled": "Multi30k en→de, Transformer, distilled",
     "multi30k-en-fr": "Multi30k en→fr, Transformer",
+    "multi30k-en-fr-distilled": "Multi30k en→fr, Transformer, distilled",
     "tatoeba-en-fr": "Tatoeba en→fr, Transformer",
+    "tatoeba-en-fr-distilled": "Tatoeba en→fr, Transformer, distilled",
     "tatoeba-en-hi": "Tatoeba en→hi, text that may be distributed",
+    "tatoeba-en-hi-distilled": "Tatoeba en→hi, text that may be distributed, distilled again",
     "all-en-hi": "all English–Hindi pairs",
+    "all-en-hi-distilled": "all English–Hindi pairs, distilled again",
 }
+MULTI30K_DISTILLED = (
+    "29,000 pairs, and 57,930 captions (its own, and Hindi Visual Genome's) and its targets, "
+    "translated by three models each way"
+)
 TEXTS = {
     "multi30k-en-de": "29,000 pairs",
     "multi30k-en-de-bahdanau": "the same, and 54,591 captions (its own, and Hindi Visual Genome's) "
     "translated by the Transformer of seed 1",
+    "multi30k-en-de-distilled": MULTI30K_DISTILLED,
     "multi30k-en-fr": "29,000 pairs",
+    "multi30k-en-fr-distilled": MULTI30K_DISTILLED,
     "tatoeba-en-fr": "163,778 pairs",
+    "tatoeba-en-fr-distilled": "the same, and Tatoeba sentences translated by three models of it",
     "tatoeba-en-hi": "12,285 pairs, the primer, and 205,290 Tatoeba sentences translated by `en-hi`",
+    "tatoeba-en-hi-distilled": "the same, the sentences translated by three models of it",
     "all-en-hi": "121,572 pairs, the primer, and 205,290 Tatoeba sentences translated by `en-hi`",
+    "all-en-hi-distilled": "the same, the sentences translated by three models of it",
 }
 VARIANTS = (
     ("multi30k-en-de", "alone", "29,000 pairs"),
@@ -53,13 +67,13 @@ def publish() -> Path:
 
 
 def newest_page() -> str:
-    """The page, from the newest results."""
-    scores, tuning, key_words = map(newest, (SCORES, TUNING, KEY_WORDS))
+    """The page, from the newest result of every task and variant."""
+    scores, tuning, key_words = _results(SCORES), _results(TUNING), newest(KEY_WORDS)
     parts = [
-        TOP.format(scores=_link(scores)),
-        _scores(_read(scores)),
-        _cost(_read(scores)),
-        _variants(_read(tuning), _link(tuning)),
+        TOP.format(scores=_links(scores)),
+        _scores(_figures(scores)),
+        _cost(scores),
+        _variants(_figures(tuning), _links(tuning)),
         _pretrained(_read(key_words), _link(key_words)),
         MAPS,
         COMMANDS,
@@ -67,9 +81,39 @@ def newest_page() -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
+def _results(what: str) -> dict[Path, Result]:
+    """The result files of a name, the oldest first."""
+    paths = RESULTS.glob(f"{what}_*.json")
+    return {path: _read(path) for path in sorted(paths, key=lambda path: path.stem[-10:])}
+
+
+def _figures(results: Mapping[Path, Result]) -> dict[str, dict[str, Any]]:
+    """The figures of every task; of a task in several files those of the newest."""
+    figures: dict[str, dict[str, Any]] = {}
+    for result in results.values():
+        for name, own in result["figures"].items():
+            variants = figures.get(name, {}) if "tests" not in own else {}
+            figures[name] = {**variants, **own}
+            if "device" in result:  # the first result has one time for all trainings
+                figures[name]["device_seconds"] = result["device"]["seconds"] * _share(name, result)
+    return figures
+
+
+def _share(name: str, result: Result) -> float:
+    """The share of a task in the training times of a result."""
+    seconds = {
+        task: sum(own["training_seconds"].values()) for task, own in result["figures"].items()
+    }
+    return seconds[name] / sum(seconds.values())
+
+
 def _read(path: Path) -> Result:
     result: Result = json.loads(path.read_text(encoding="utf-8"))
     return result
+
+
+def _links(results: Iterable[Path]) -> str:
+    return ", ".join(map(_link, results))
 
 
 def _link(path: Path) -> str:
@@ -81,26 +125,29 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _scores(result: Result) -> str:
+def _scores(figures: Mapping[str, Any]) -> str:
     """The scores of every task on every test, and the signatures."""
     rows, signatures = [], dict[str, None]()
     for name, title in TITLES.items():
-        if name not in result["figures"]:
+        if name not in figures:
             continue
-        task = result["figures"][name]
+        task = figures[name]
+        seconds = task["device_seconds"]
+        cost = f"{seconds / 60:.1f}", f"{seconds / 3600 * EUROS_PER_HOUR:.2f}"
         for test, scores in task["tests"].items():
             metrics = [_mean(scores[key]) for key in ("bleu", "chrf")]
             lowercased = _mean(scores["bleu_lowercased"]) if name.startswith("multi30k") else ""
+            ensemble = f"{scores['ensemble']['bleu']['value']:.1f}" if "ensemble" in scores else ""
             parameters = f"{task['parameters'] / 1e6:.1f} M"
-            rows.append(
-                [title, TEXTS[name], f"`{task['recipe']}`", parameters, test, *metrics, lowercased]
-            )
+            about = title, TEXTS[name], f"`{task['recipe']}`", parameters, test
+            rows.append([*about, *metrics, lowercased, ensemble, *cost])
             signatures |= {f"`{scores[key]['signature']}`": None for key in ("bleu", "chrf")}
-    head = "task", "trained on", "recipe", "weights", "test", "BLEU", "chrF++", "lower-cased"
+    about = "task", "trained on", "recipe", "weights", "test"
+    head = *about, "BLEU", "chrF++", "lower-cased", "ensemble", "minutes", "€"
     return "\n\n".join((
         "## Scores",
         _table(head, rows),
-        f"Mean of three seeds ± standard deviation; beam 5, last checkpoint. {'; '.join(signatures)}.",
+        f"{COLUMNS.strip()} {'; '.join(signatures)}.",
         PUBLISHED.strip(),
     ))  # fmt: skip
 
@@ -109,25 +156,24 @@ def _mean(score: Mapping[str, float]) -> str:
     return f"{score['mean']:.1f} ± {score['standard_deviation']:.1f}"
 
 
-def _cost(result: Result) -> str:
-    device, machine = result["device"], result["machine"]["accelerator"]
-    euros = device["seconds"] / 3600 * EUROS_PER_HOUR
-    return (
-        f"The {device['trainings']} trainings ran side by side on one {machine}: "
-        f"{device['seconds'] / 60:.0f} minutes with start and scoring, {euros:.2f} € at "
-        f"{EUROS_PER_HOUR:g} € an hour ({device['note']})."
-    )
+def _cost(results: Mapping[Path, Result]) -> str:
+    """What the device was and how its time is shared, with the notes of the files."""
+    machines = dict.fromkeys(result["machine"]["accelerator"] for result in results.values())
+    devices = [result["device"] for result in results.values() if "device" in result]
+    notes = (f"Here {device['note']}." for device in devices)
+    shared = SHARED.strip().format(machine=", ".join(machines), euros=EUROS_PER_HOUR)
+    return " ".join((shared, *notes))
 
 
-def _variants(result: Result, link: str) -> str:
+def _variants(figures: Mapping[str, Any], link: str) -> str:
     """The scores of variants on validation; a task is named once."""
     rows, named = [], ""
     for task, variant, about in VARIANTS:
-        figures = result["figures"].get(task, {}).get(variant)
-        if not figures:
+        own = figures.get(task, {}).get(variant)
+        if not own:
             continue
-        valid = next(value for key, value in figures.items() if key.endswith(" valid"))
-        scores = valid["bleu"], valid["chrf"], figures["averaged"]["bleu"]
+        valid = next(value for key, value in own.items() if key.endswith(" valid"))
+        scores = valid["bleu"], valid["chrf"], own["averaged"]["bleu"]
         title = TITLES.get(task, TITLES["all-en-hi"])
         rows.append(["" if title == named else title, about, *(f"{score:.1f}" for score in scores)])
         named = title
@@ -159,6 +205,14 @@ TOP = """
 Corpora that people wrote, recipes of practical size, `dhyan train` and `dhyan evaluate`. Settings were
 chosen on validation sets; training pairs that hold a test sentence, or nearly, were dropped. Figures:
 {scores}.
+"""
+COLUMNS = """
+BLEU and chrF++: mean of three seeds ± standard deviation; beam 5, last checkpoint. *Ensemble* is the
+BLEU of the three models together. *Minutes* and *€* are the GPU's time for the three trainings.
+"""
+SHARED = """
+Many trainings ran side by side on one {machine}; a task has its share of the time with start, at
+{euros:g} € an hour. A distilled task needs the time of its teachers too.
 """
 PUBLISHED = """
 Published figures for Multi30k 2016 with text alone are 41.0 to 42.5 into German and 61.8 to 63.7 into

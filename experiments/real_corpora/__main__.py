@@ -1,13 +1,14 @@
 """`python -m experiments.real_corpora tune|distill|train|tag|score TASK…`: tasks on real corpora.
 
 `tune` trains variants, tables `[TASK.VARIANT]` of settings in a TOML file, and scores them on the
-validation sets. `distill` lets a teacher translate the training sources and further English
-sentences: `--teacher` names runs (several are an ensemble) or a pretrained model, else it is the
-variant that is best on the validation set; for back-translation, distill the other direction with
-`--sample`. `train` trains every task with every seed, side by side on one GPU, for `--seconds`;
-called again, it resumes. `tag` chooses the domain tag of a test from another domain by the
-last validation set. `score` scores the last checkpoints of `train` on every test, and writes
-a result file. A test is scored once, after all tuning.
+validation sets. `distill` lets a teacher translate the training sources and further sentences:
+`--teacher` names runs or a pretrained model, else it is the variant that is best on the validation
+set; several are an ensemble, and with `--each` they translate one by one; `{task}` in a name stands
+for the task. The reversed tasks (`multi30k-de-en`) translate targets back, with `--sample` by
+sampling. `train` trains every task with every seed, side by side on one GPU, for `--seconds`; called
+again, it resumes. `tag` chooses the domain tag of a test from another domain by the last validation
+set. `score` scores the last checkpoints of `train` and their ensemble on every test, with the length
+penalty that is best on validation, and writes a result file. A test is scored once, after all tuning.
 
 In a variants file, a setting `mix` has the weights of the task's texts by name (`tatoeba`, `primer`,
 `distilled`) instead of `data.mix`.
@@ -16,8 +17,11 @@ In a variants file, a setting `mix` has the weights of the task's texts by name 
 import argparse
 import os
 import sys
+import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ from experiments.real_corpora.measure import (
     best_variant,
     choose_tag,
     distill,
+    record_device_seconds,
     score_tasks,
     score_variants,
 )
@@ -47,6 +52,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--variants", type=Path, help="of tune: a TOML file, a table per variant")
     parser.add_argument("--teacher", nargs="+", help="of distill: runs or a pretrained model")
+    parser.add_argument("--each", action="store_true", help="of distill: a pair of every teacher")
     parser.add_argument("--sample", action="store_true", help="of distill: sampling, not a beam")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the result file")
@@ -70,14 +76,18 @@ def main() -> None:
             variants = {name: tables.get(name, {}) for name in names}
             tune(variants, settings, given)
         case "distill":
-            distill(_teachers(names, given), given.out, ["--sample"] if given.sample else [])
+            options = ["--sample"] if given.sample else []
+            with _device_time(names, given.out):
+                distill(_teachers(names, given), given.out, options, each=given.each)
         case "train":
             jobs = [
                 _job(name, str(seed), {**settings, "training.seed": str(seed)}, given.out)
                 for name in names
                 for seed in given.seeds
             ]
-            if train_side_by_side(jobs, given.out, given.seconds):
+            with _device_time([name for name in names for _ in given.seeds], given.out):
+                failed = train_side_by_side(jobs, given.out, given.seconds)
+            if failed:
                 sys.exit(1)
         case "tag":
             for name in names:
@@ -86,10 +96,18 @@ def main() -> None:
             print(score_tasks(names, given.seeds, given.out, given.results))
 
 
+@contextmanager
+def _device_time(names: Sequence[str], out: Path) -> Iterator[None]:
+    """Record the time of a call, for the task of each of its runs."""
+    start = time.monotonic()
+    yield
+    record_device_seconds(Counter(names), time.monotonic() - start, out)
+
+
 def _teachers(names: Sequence[str], given: argparse.Namespace) -> dict[str, list[str]]:
     """The models that translate for each task: those named, else its best variant."""
     if given.teacher:
-        return dict.fromkeys(names, given.teacher)
+        return {name: [text.replace("{task}", name) for text in given.teacher] for name in names}
     scores = newest("real-corpora-tuning", given.results)
     return {name: [best_variant(name, scores)] for name in names}
 

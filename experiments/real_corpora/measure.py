@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,9 @@ from experiments.real_corpora.tasks import DISTILLED, TASKS, Task
 from experiments.side_by_side import averaged_model
 
 EVALUATIONS_AT_ONCE = 8
+LENGTH_PENALTIES = 0.6, 1.0, 1.4  # candidates, chosen on validation
 TEXTS = "texts"
+DEVICE_SECONDS = "device-seconds.jsonl"
 
 
 def score_variants(variants: Mapping[str, Mapping[str, Any]], out: Path, results: Path) -> Path:
@@ -80,30 +81,56 @@ def best_variant(name: str, scores: Path) -> str:
     return f"{name}-{max(variants, key=lambda variant: variants[variant][valid]['bleu'])}"
 
 
-def distill(teachers: Mapping[str, Sequence[str]], out: Path, options: Sequence[str] = ()) -> None:
+def distill(
+    teachers: Mapping[str, Sequence[str]],
+    out: Path,
+    options: Sequence[str] = (),
+    *,
+    each: bool = False,
+) -> None:
     """Translate the monolingual text of each task, all tasks at once, with a teacher or several.
 
-    A teacher is a run or a pretrained model; several are an ensemble. The pairs are written beside
-    the texts of the task, as `distilled`. A pretrained model gets the sentences without tags.
+    A teacher is a run or a pretrained model; several are an ensemble, or, if `each`, translate the
+    text one by one, so that a sentence has a pair from each (Nguyen et al., 2020). The pairs are
+    written beside the texts of the task, as `distilled`. A pretrained model gets the sentences
+    without tags.
     """
-    processes = []
-    for name, models in teachers.items():
-        task = TASKS[name]
-        texts = out / TEXTS / task.texts
-        sentences = texts / f"monolingual.{task.source}"
-        shutil.copyfile(sentences, texts / f"{DISTILLED}.{task.source}")
-        runs = [out / model for model in models if (out / model).exists()]
-        if not runs and (tags := {part.tag for part, _ in task.monolingual} - {""}):
-            sentences = _without_tags(sentences, tags)
-        first, *others = [str(last_checkpoint(run)) for run in runs] or models
-        ensemble = [word for other in others for word in ("--with", other)]
-        command = [sys.executable, "-m", "dhyan", "translate", first, *ensemble, str(sentences)]
-        target = texts / f"{DISTILLED}.{task.target}"
-        print(f"{name}: {', '.join(models)} translate", flush=True)
-        processes.append(subprocess.Popen([*command, *options, "-o", str(target)]))
-    for name, process in zip(teachers, processes, strict=True):
+    groups = {
+        name: [[own] for own in models] if each else [models] for name, models in teachers.items()
+    }
+    processes = {
+        (name, number): _translate(TASKS[name], models, out, options, number)
+        for name, own in groups.items()
+        for number, models in enumerate(own)
+    }
+    for (name, _), process in processes.items():
         if process.wait():
             raise SystemExit(f"{name}: the teacher failed")
+    for name, own in groups.items():
+        task = TASKS[name]
+        texts = out / TEXTS / task.texts
+        sources = (texts / f"monolingual.{task.source}").read_bytes() * len(own)
+        (texts / f"{DISTILLED}.{task.source}").write_bytes(sources)
+        parts = [texts / f"{DISTILLED}-{number}.{task.target}" for number in range(len(own))]
+        translations = b"".join(part.read_bytes() for part in parts)
+        (texts / f"{DISTILLED}.{task.target}").write_bytes(translations)
+
+
+def _translate(
+    task: Task, models: Sequence[str], out: Path, options: Sequence[str], number: int
+) -> "subprocess.Popen[bytes]":
+    """The process in which an ensemble translates the monolingual text of a task."""
+    texts = out / TEXTS / task.texts
+    sentences = texts / f"monolingual.{task.source}"
+    runs = [out / model for model in models if (out / model).exists()]
+    if not runs and (tags := {part.tag for part, _ in task.monolingual} - {""}):
+        sentences = _without_tags(sentences, tags)
+    first, *others = [str(last_checkpoint(run)) for run in runs] or models
+    ensemble = [word for other in others for word in ("--with", other)]
+    print(f"{task.texts}: {', '.join(models)} translate", flush=True)
+    command = [sys.executable, "-m", "dhyan", "translate", first, *ensemble, str(sentences)]
+    target = texts / f"{DISTILLED}-{number}.{task.target}"
+    return subprocess.Popen([*command, *options, "-o", str(target)])
 
 
 def _without_tags(sentences: Path, tags: Collection[str]) -> Path:
@@ -143,7 +170,10 @@ def _retag(file: Path, tag: str) -> None:
 
 
 def score_tasks(names: Sequence[str], seeds: Sequence[int], out: Path, results: Path) -> Path:
-    """Score every test of every task with every seed, tasks side by side; the result file."""
+    """Score every test of every task with every seed, tasks side by side; the result file.
+
+    A result file of the same day keeps the figures of other tasks.
+    """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(EVALUATIONS_AT_ONCE, context) as pool:
         tasks = {name: pool.submit(_score_task, name, seeds, out) for name in names}
@@ -152,60 +182,105 @@ def score_tasks(names: Sequence[str], seeds: Sequence[int], out: Path, results: 
 
 
 def _write(what: str, figures: Mapping[str, Any], results: Path) -> Path:
+    """Write a result file; the one of the same day, if there is one, keeps its other figures."""
+    earlier = {path: path.read_text(encoding="utf-8") for path in results.glob(f"{what}_*.json")}
     accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    return write_device_result(what, dict(figures), accelerator=accelerator, folder=results)
+    path = write_device_result(what, dict(figures), accelerator=accelerator, folder=results)
+    if path in earlier:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        result["figures"] = {**json.loads(earlier[path])["figures"], **result["figures"]}
+        path.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def record_device_seconds(runs: Mapping[str, int], seconds: float, out: Path) -> None:
+    """Note how long the device worked for how many runs of each task."""
+    entry = {"runs": dict(runs), "seconds": round(seconds, 1)}
+    with (out / DEVICE_SECONDS).open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(entry)}\n")
+
+
+def device_seconds(name: str, out: Path) -> float:
+    """The device's time for a task: its share, by the number of runs, of each call that had it."""
+    lines = (out / DEVICE_SECONDS).read_text(encoding="utf-8").splitlines()
+    return sum(
+        entry["seconds"] * entry["runs"].get(name, 0) / sum(entry["runs"].values())
+        for entry in map(json.loads, lines)
+    )
 
 
 def _score_task(name: str, seeds: Sequence[int], out: Path) -> dict[str, Any]:
-    task, runs = TASKS[name], {seed: out / f"{name}-{seed}" for seed in seeds}
-    evaluations = {
-        seed: [
-            _evaluate(last_checkpoint(run), out, f"test-{number}", task)
-            for number in range(len(task.tests))
-        ]
-        for seed, run in runs.items()
-    }
-    model = dhyan.load(runs[seeds[0]]).model
-    ensemble = load_ensemble([last_checkpoint(run) for run in runs.values()])
+    task = TASKS[name]
+    runs = {seed: out / f"{name}-{seed}" for seed in seeds}
+    first, *_ = models = [last_checkpoint(run) for run in runs.values()]
     return {
         "recipe": task.recipe,
         "weights": dict(task.weights),
         "settings": dict(task.settings),
-        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "parameters": sum(weight.numel() for weight in dhyan.load(first).model.parameters()),
         "steps": {seed: max(steps_in(run)) for seed, run in runs.items()},
         "training_seconds": {
             seed: round(training_seconds(run, max(steps_in(run))), 1) for seed, run in runs.items()
         },
+        "device_seconds": round(device_seconds(name, out), 1),
         "note": "trained side by side: seconds are longer than those of one run alone",
         "tests": {
-            f"{test.corpus} {test.name}": {
-                **_summary({seed: own[number].scores for seed, own in evaluations.items()}),
-                "bleu_lowercased": _lowercased([own[number] for own in evaluations.values()]),
-                "ensemble": {
-                    key: {"value": round(own.value, 2), "signature": own.signature}
-                    for key, own in _evaluate(ensemble, out, f"test-{number}", task).scores.items()
-                },
-            }
+            f"{test.corpus} {test.name}": _score_test(task, number, models, out)
             for number, test in enumerate(task.tests)
         },
     }
 
 
-def _evaluate(model: Path | Translator, out: Path, split: str, task: Task) -> Evaluation:
+def _score_test(task: Task, number: int, models: Sequence[Path], out: Path) -> dict[str, Any]:
+    """The scores of the models and of their ensemble on a test.
+
+    The length penalty is the one that is best for the first model on the validation set beside it.
+    """
+    penalty = _best_length_penalty(models[0], out, f"valid-{number}", task)
+    test = f"test-{number}"
+    evaluations = [_evaluate(model, out, test, task, penalty) for model in models]
+    ensemble = _evaluate(load_ensemble(models), out, test, task, penalty)
+    return {
+        **_summary([evaluation.scores for evaluation in evaluations]),
+        "bleu_lowercased": _lowercased(evaluations),
+        "ensemble": {
+            key: {"value": round(own.value, 2), "signature": own.signature}
+            for key, own in ensemble.scores.items()
+        },
+        "length_penalty": penalty,
+    }
+
+
+def _best_length_penalty(model: Path, out: Path, valid: str, task: Task) -> float:
+    """The exponent of the length penalty with the highest BLEU on a validation set."""
+    scores = {
+        penalty: _evaluate(model, out, valid, task, penalty).scores["bleu"].value
+        for penalty in LENGTH_PENALTIES
+    }
+    return max(scores, key=lambda penalty: scores[penalty])
+
+
+def _evaluate(
+    model: Path | Translator, out: Path, split: str, task: Task, length_penalty: float | None = None
+) -> Evaluation:
     texts = out / TEXTS / task.texts
     files = str(texts / f"{split}.{task.source}"), str(texts / f"{split}.{task.target}")
-    return dhyan.evaluate(str(model) if isinstance(model, Path) else model, files, ("bleu", "chrf"))
+    return dhyan.evaluate(
+        str(model) if isinstance(model, Path) else model,
+        files,
+        ("bleu", "chrf"),
+        length_penalty=length_penalty,
+    )
 
 
-def _summary(scores: Mapping[int, Mapping[str, Score]]) -> dict[str, Any]:
+def _summary(scores: Sequence[Mapping[str, Score]]) -> dict[str, Any]:
     """Mean, standard deviation and values of each metric over the seeds, with its signature."""
-    first = next(iter(scores.values()))
     return {
         metric: {
-            **summarize([own[metric].value for own in scores.values()]),
-            "signature": first[metric].signature,
+            **summarize([own[metric].value for own in scores]),
+            "signature": first.signature,
         }
-        for metric in first
+        for metric, first in scores[0].items()
     }
 
 

@@ -2,7 +2,7 @@
 
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dhyan.atomic_folder import atomic_folder
@@ -167,7 +167,36 @@ def _multi30k(target: str, recipe: str, weights: Mapping[str, float]) -> Task:
     )
 
 
+def _reversed(task: Task, texts: str) -> Task:
+    """The other direction of a task, which translates its targets back."""
+    return replace(
+        task,
+        texts=texts,
+        source=task.target,
+        target=task.source,
+        further={},
+        monolingual=tuple((part, task.source) for part in task.train),
+        weights={},
+    )
+
+
+def _multi30k_distilled(target: str) -> Task:
+    """Its own models' translations of captions, and the reversed models' of its targets.
+
+    Several models translate each sentence: data diversification (Nguyen et al., 2020).
+    """
+    weights = {DISTILLED: 0.25, f"../multi30k-{target}-en/{DISTILLED}": 0.4}
+    task = _multi30k(target, "transformer-30k-pairs", weights)
+    return replace(task, settings={"training.steps": "10000"})
+
+
+def _distilled(task: Task, weight: float) -> Task:
+    """A task with the translations of its own models, each of which translates every sentence."""
+    return replace(task, weights={**task.weights, DISTILLED: weight})
+
+
 def _tatoeba_en_fr() -> Task:
+    """163,778 pairs; one vocabulary for both languages keeps the model below 10 million weights."""
     parts = [Split("tatoeba-en-fr", name) for name in ("train", "valid", "test")]
     return Task(
         "tatoeba-en-fr",
@@ -178,6 +207,11 @@ def _tatoeba_en_fr() -> Task:
         (parts[2],),
         vocabulary_pairs=160_000,
         monolingual=((parts[0], "fr"), TATOEBA_ENGLISH[1]),
+        settings={
+            "text.shared_vocabulary": "true",
+            "decoder.share_source_embedding": "true",
+            "training.steps": "10000",
+        },
     )
 
 
@@ -198,27 +232,17 @@ def _tatoeba_en_hi() -> Task:
     )
 
 
-HINDI = tuple(
-    (Split(corpus, "train"), "en")
-    for corpus in ("hindi-visual-genome", "iitb-en-hi-sample", "xnli-5way")
-)
+HINDI = ((Split("tatoeba-en-hi-large", "train"), "en"),) + tuple(
+    (Split("indian-parallel-hi-en-4ref", name), "en.0") for name in ("valid", "devtest", "test")
+)  # may be distributed: Tatoeba (CC BY) and Wikipedia (CC BY-SA)
 
 
 def _tatoeba_hi_en() -> Task:
     """The other direction, which translates further Hindi sentences back."""
-    parts = [Split("tatoeba-en-hi-large", name) for name in ("train", "valid", "test")]
-    return Task(
-        "tatoeba-hi-en",
-        "en",
-        "transformer-10k-pairs",
-        (parts[0],),
-        parts[1],
-        (parts[2],),
-        vocabulary_pairs=70_000,
-        primer=Primer(),
+    return replace(
+        _reversed(_tatoeba_en_hi(), "tatoeba-hi-en"),
         monolingual=HINDI,
         weights={"primer": 0.3},
-        source="hi",
         settings={"training.steps": "4000"},
     )
 
@@ -301,14 +325,23 @@ WIDER = {
         ("dropout", "0.3"),
     )
 } | {"training.learning_rate": "1.5e-3", "training.r_drop": "3.0", "training.steps": "5500"}
+ENGLISH_GERMAN = _multi30k("de", "transformer-30k-pairs", {})
+ENGLISH_FRENCH = _multi30k("fr", "transformer-30k-pairs", {})
 TASKS = {
-    "multi30k-en-de": _multi30k("de", "transformer-30k-pairs", {}),
+    "multi30k-en-de": ENGLISH_GERMAN,
+    "multi30k-de-en": _reversed(ENGLISH_GERMAN, "multi30k-de-en"),
+    "multi30k-en-de-distilled": _multi30k_distilled("de"),
     "multi30k-en-de-bahdanau": _multi30k("de", "bahdanau-30k-pairs", {DISTILLED: 0.5}),
-    "multi30k-en-fr": _multi30k("fr", "transformer-30k-pairs", {}),
+    "multi30k-en-fr": ENGLISH_FRENCH,
+    "multi30k-fr-en": _reversed(ENGLISH_FRENCH, "multi30k-fr-en"),
+    "multi30k-en-fr-distilled": _multi30k_distilled("fr"),
     "tatoeba-en-fr": _tatoeba_en_fr(),
+    "tatoeba-en-fr-distilled": _distilled(_tatoeba_en_fr(), 0.25),
     "tatoeba-en-hi": _tatoeba_en_hi(),
+    "tatoeba-en-hi-distilled": _distilled(_tatoeba_en_hi(), 0.07),
     "tatoeba-hi-en": _tatoeba_hi_en(),
     "tatoeba-two-way": _tatoeba_two_way(),
     "all-en-hi": _all_en_hi(tags=True),
+    "all-en-hi-distilled": _distilled(_all_en_hi(tags=True), 0.05),
     "all-en-hi-untagged": _all_en_hi(tags=False),
 }

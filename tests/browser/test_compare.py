@@ -27,6 +27,16 @@ def values(page, selector):
     return cells.evaluate_all("(cells) => cells.map((cell) => Number(cell.dataset.value))")
 
 
+def test_a_second_sentence_that_is_too_long_is_not_cut(studio):
+    page = loaded(studio.open(ALIKE))
+    field = page.locator("#second-sentence")
+    field.fill("friend " * 80)
+    field.press("Enter")
+    expect(page.locator("#status")).to_contain_text("559 characters; at most 500 are translated")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    assert query(page)["text2"] == "They are friends."
+
+
 def test_a_second_model_joins_the_picture_and_leaves_it(studio):
     page = studio.open("/translate?model=bahdanau")
     page.wait_for_selector(".translate:not(.loading) [role=gridcell]")
@@ -72,7 +82,7 @@ def test_difference_is_b_minus_a_and_cursors_are_linked(studio):
         here = page.locator(f"{map} .cell[tabindex='0']")
         expect(here).to_have_attribute("data-row", "1")
         expect(here).to_have_attribute("data-column", "2")
-    expect(page.locator(".compare > .live")).to_contain_text("Δ")
+    expect(page.locator(".compare .live")).to_contain_text("Δ")
 
 
 def test_different_translations_are_compared_by_source_word(studio):

@@ -17,6 +17,7 @@ from dhyan.studio.export_html import interactive
 from tests.browser.conftest import current_url, new_context
 
 SENTENCE = "How are you?"
+ROOMS = ["Translate", "Guided tour", "Inside", "Heads", "Beam", "Playground"]
 ADDRESS = f"/translate?text={quote(SENTENCE)}&model="
 
 
@@ -76,7 +77,10 @@ def test_menu_is_operated_by_keyboard_and_returns_focus(page):
 
 
 def test_disabled_items_say_why_and_csv_and_file_names_are_escaped(studio):
-    page = studio.open("/translate?text=")
+    page = studio.open("/translate?model=bahdanau")
+    page.locator("#sentence").fill("")
+    page.locator("#sentence").press("Enter")
+    page.wait_for_selector(".translate.empty")
     page.click("#export")
     items = page.get_by_role("menuitem")
     expect(items).to_have_count(8)
@@ -150,6 +154,33 @@ def test_svg_of_a_large_map_contains_its_canvas(studio):
     assert image.get("href").startswith("data:image/png;base64,")
 
 
+def test_svg_of_a_table_has_its_numbers(studio):
+    page = studio.open(f"{ADDRESS}bahdanau&display=table")
+    page.wait_for_selector(".weights table")
+    root = ElementTree.fromstring(download(page, "view-svg")[1])
+    texts = [element.text for element in root.iter() if element.tag.endswith("}text")]
+    cells = page.locator(".weights :is(td, th)").all_inner_texts()
+    assert sorted(texts) == sorted(filter(None, cells))
+
+
+def test_svg_of_a_comparison_has_both_maps_with_their_canvases_and_the_difference(studio):
+    text = quote("how are you " * 24)
+    page = studio.open(f"/translate?text={text}&model=bahdanau&model2=luong")
+    page.wait_for_selector(".compare:not(.loading) .compare-side canvas")
+    canvases = page.locator(".compare canvas").count()
+    root = ElementTree.fromstring(download(page, "view-svg")[1])
+    images = [element for element in root.iter() if element.tag.endswith("}image")]
+    assert len(images) == canvases >= 2
+    texts = {element.text for element in root.iter() if element.tag.endswith("}text")}
+    assert {"A", "B", "bahdanau", "luong", page.locator(".compare-delta h2").inner_text()} <= texts
+    width = float(root.get("width"))
+    drawings = page.locator(".compare svg").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().right)"
+    )
+    left = page.locator(".compare-pair").bounding_box()["x"]
+    assert width >= max(drawings) - left  # what scrolls on the page is in the picture
+
+
 def test_figures_and_data_are_complete(page):
     assert download(page, "figure-png")[1].startswith(b"\x89PNG")
     assert download(page, "figure-pdf")[1].startswith(b"%PDF-")
@@ -192,7 +223,7 @@ def test_standalone_page_shows_the_same_and_names_what_needs_a_server(page, file
     assert weights(file) == weights(page)
     assert file.locator("#sentence").input_value() == SENTENCE
     assert not file.locator("#sentence").is_editable()
-    assert file.locator("#navigation a").all_inner_texts() == ["Translate", "Heads"]
+    assert file.locator(".rooms a").all_inner_texts() == ROOMS
     for hidden in ("#model", "#beam", ".examples", "#copy-link", ".sentence-form button"):
         assert not file.locator(hidden).is_visible()
     assert download(file, "view-png")[1].startswith(b"\x89PNG")
@@ -202,13 +233,15 @@ def test_standalone_page_shows_the_same_and_names_what_needs_a_server(page, file
     assert offered == ["view-svg", "view-png", "data-csv", "data-json"]
     expect(file.locator("[role=menuitem][aria-disabled=true]")).to_have_count(0)
     file.keyboard.press("Escape")
-    expect(file.locator("button.top-token, .open-arithmetic:visible")).to_have_count(0)
+    expect(file.locator("button.top-token")).to_have_count(0)
     expect(file.locator("main")).not_to_contain_text("Choose another word")
     file.keyboard.press("?")
-    expect(file.get_by_role("dialog")).not_to_contain_text("go to translate")
+    expect(file.get_by_role("dialog")).to_contain_text("go to Translate, Inside, Heads, Beam")
+    expect(file.get_by_role("dialog")).not_to_contain_text("Training")
+    expect(file.get_by_role("dialog")).not_to_contain_text("second model")
     file.keyboard.press("Escape")
     file.keyboard.press("g")
-    file.keyboard.press("i")
+    file.keyboard.press("l")
     expect(file.locator("#status")).to_contain_text("saved trace")
     file.get_by_role("link", name="Heads").click()
     file.wait_for_selector(".heads [role=gridcell]")

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError, expect
 
-from dhyan.studio.model_cards import ROOMS
+from dhyan.studio.model_cards import ROOMS, STAGES
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes import translate
 from tests.browser.conftest import Studio, current_url, serving
@@ -32,23 +32,30 @@ def translated(page):
     return page
 
 
-@pytest.mark.parametrize(("room", "view"), [(room, view) for room in ROOMS for view in ROOMS[room]])
-def test_every_view_fits_every_window_and_is_accessible(studio, room, view):
+VIEWS = [
+    room if view == ROOMS[room][0] else f"{room}/{view}" for room in ROOMS for view in ROOMS[room]
+]
+
+
+@pytest.mark.parametrize("path", [*VIEWS, *STAGES])
+def test_every_view_fits_every_window_and_is_accessible(studio, path):
     SCREENS.mkdir(parents=True, exist_ok=True)
-    model = "transformer" if view in ("head", "mask", "layers") else "bahdanau"
+    model = "transformer" if path in ("inside/head", *STAGES) else "bahdanau"
     query = f"text=How+are+you%3F&model={model}&per_bucket=2"  # few sentences in the length view
-    path = room if view == ROOMS[room][0] else f"{room}/{view}"
     for look in ("theme=light", "theme=dark&language=hi"):
         page = still(studio.open(f"/{path}?{query}&{look}"))
         report = Axe().run(page)
         assert report.violations_count == 0, f"{look}: {report.generate_report()}"
-    assert current_url(page).split("?")[0] == f"{studio.address}/{path}"
+    assert path in STAGES or current_url(page).split("?")[0] == f"{studio.address}/{path}"
     assert page.locator("main h1").count() == 1
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        page.screenshot(path=SCREENS / f"{view}-{width}.png")
+        page.screenshot(path=SCREENS / f"{path.replace('/', '-')}-{width}.png")
         wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, f"{view} is {wide} wide in a window of {width}"
+        assert wide <= width, f"{path} is {wide} wide in a window of {width}"
+    page.set_viewport_size({"width": min(WIDTHS), "height": 900})
+    report = Axe().run(page)
+    assert report.violations_count == 0, report.generate_report()
 
 
 def test_link_reproduces_the_view_and_back_returns(studio):
@@ -108,7 +115,19 @@ def test_unknown_page_lists_the_rooms(studio):
     page = studio.open("/nothing", wait=False)
     expect(page.get_by_role("heading")).to_have_text("There is no such page")
     assert page.get_by_role("link").count() == len(ROOMS)
+    expect(page.get_by_role("link", name="Guided tour")).to_be_visible()
     studio.wrong.clear()  # the browser tells of the 404 itself
+
+
+def test_the_mark_and_the_status_are_about_the_sentence_that_is_shown(studio):
+    page = translated(studio.open("/translate?text=How+are+you%3F&model=bahdanau"))
+    mark = page.locator("#sentence-mark .mark")
+    expect(mark).to_be_visible()
+    page.locator("#sentence").fill("How are you today?")
+    expect(mark).to_be_hidden()
+    page.locator("#sentence").fill("")
+    page.locator("#sentence").press("Enter")
+    expect(page.locator("#status")).to_contain_text("Write a sentence")
 
 
 def test_devanagari_is_shaped_with_the_served_font(studio):
@@ -167,8 +186,9 @@ def test_language_and_theme_buttons(studio):
     page.get_by_role("button", name="हिंदी").click()
     expect(page.locator("html")).to_have_attribute("lang", "hi")
     expect(page.locator("main h1")).to_contain_text("अनुवाद")
-    page.locator("#theme").click()
-    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    for theme in ("dark", "auto", "dark"):  # the system's is light: each click is seen
+        page.locator("#theme").click()
+        expect(page.locator("html")).to_have_attribute("data-theme", theme)
 
 
 def test_lesson_panel_can_be_collapsed(studio):

@@ -3,6 +3,7 @@
 import re
 
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from dhyan.run import load
 from tests.browser.conftest import current_url
@@ -62,3 +63,11 @@ def test_model_plane_is_labelled_as_a_projection(studio, models):
     page.select_option("#model", "bahdanau")
     page.wait_for_selector("text=This encoder is recurrent")
     assert page.locator(".plot").count() == 2
+
+
+def test_a_server_that_does_not_answer_is_explained_in_words(studio):
+    page = studio.open("/playground/gravity?model=transformer")
+    page.route("**/api/gravity", lambda route: route.abort())
+    page.locator("[data-value=model]").click()
+    expect(page.locator(".gravity-container")).to_contain_text("The server does not answer.")
+    studio.wrong.clear()  # the browser tells of the failed request itself

@@ -74,9 +74,26 @@ def test_recurrent_model_has_one_tile_and_a_link(studio):
     page.wait_for_selector(TILES)
     assert page.locator(TILES).count() == 1
     assert page.locator("#ablate-head").count() == 0
+    assert page.locator(".heads-statistics-box :is([role=radiogroup], select)").count() == 0
+    assert not page.get_by_text("switch it off").is_visible()
     page.get_by_text("Use transformer").click()
     page.wait_for_selector(f"{TILES}.summary")
     assert "model=transformer" in current_url(page)
+
+
+def test_without_attention_there_is_nothing_to_set_or_to_choose(studio):
+    page = studio.open(f"/heads?{QUERY.replace('transformer', 'sutskever')}")
+    page.wait_for_selector("text=This model has no attention")
+    assert page.locator("#view button:visible").count() == 0
+    assert page.get_by_role("link", name="Use transformer").is_visible()
+
+
+def test_the_enlarged_head_gets_its_importance_when_it_is_measured(studio):
+    page = studio.open(f"/heads?{QUERY}")
+    tile = page.locator(f"{TILES}[aria-pressed=true][aria-label*='importance']")
+    tile.wait_for()
+    value = tile.get_attribute("aria-label").rpartition(" ")[2]
+    assert page.locator(".heads-chips span").last.inner_text().split() == ["importance", value]
 
 
 def test_all_layers_and_heads_of_all_roles_are_in_one_grid(studio):
@@ -112,5 +129,5 @@ def test_ablation_says_in_words_whether_anything_changed(studio):
         assert verdict.inner_text().startswith("Nothing changed")
     else:
         assert f"{largest:.3f}" in verdict.inner_text()
-    cells = page.locator(".heads-table tbody tr").last.locator("td").all_inner_texts()
+    cells = page.locator(".heads-table tbody tr").last.locator("td").all_text_contents()
     assert float(cells[0]) == pytest.approx(math.exp(sum(answer["logprobs"])), abs=6e-4)

@@ -131,7 +131,7 @@ def test_a_trained_model_is_not_said_to_follow_the_rule_of_the_toy(studio):
     page = studio.open("/playground/gravity?gravity_mode=model&model=transformer")
     expect(page.locator(".gravity-pair")).to_contain_text("bank")
     expect(page.locator(".gravity-pair")).to_contain_text("cosine")
-    expect(page.locator(".gravity")).to_contain_text("the toy's rule does not hold here")
+    expect(page.locator(".gravity")).to_contain_text("A trained layer does more than average")
     expect(page.locator("#lesson")).to_contain_text("In the toy, attention replaces it")
 
 

@@ -161,6 +161,55 @@ def test_sixty_words_are_readable_and_scroll_inside_the_picture(real):
     assert cell["x"] + cell["width"] <= frame["x"] + frame["width"]
 
 
+def test_ribbons_of_a_long_sentence_begin_with_the_first_words_of_both_sides(real):
+    text = "The man and the boy see a dog and a cat . " * 5
+    page = real.open(f"/translate?text={quote(text)}&model=en-hi-bahdanau&display=ribbons")
+    page.wait_for_selector(".translate:not(.loading) .ribbon-word")
+    middles = {
+        side: page.locator(f".ribbon-word[data-side={side}]").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect()).map(box => (box.top + box.bottom) / 2)"
+        )
+        for side in ("row", "column")
+    }
+    step = [(places[-1] - places[0]) / len(places) for places in middles.values()]
+    assert abs(middles["row"][0] - middles["column"][0]) < max(step)
+    box = page.locator(".ribbons")
+    assert box.evaluate(
+        "box => box.scrollHeight > box.clientHeight && box.clientHeight < innerHeight"
+    )
+
+
+def test_eleven_words_fit_a_phone_with_all_their_labels(real):
+    text = "The train to Delhi leaves at seven in the morning."
+    page = real.open(f"/translate?text={quote(text)}&model=en-hi-bahdanau", **wide(390))
+    page.wait_for_selector(".translate:not(.loading) [role=gridcell]")
+    assert page.locator(".label[data-column]").count() == 11
+    assert page.locator(".label.skipped").count() == 0
+    assert page.locator(".heatmap").evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_results_of_a_beam_are_not_cut(real, width):
+    page = real.open(f"/beam?text={quote(LONG)}&model=en-hi-transformer", **wide(width))
+    page.wait_for_selector(".beam-results tbody tr")
+    box = page.locator(".beam-results .beam-rows")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_the_notice_of_a_long_sentence_covers_nothing(real, width):
+    page = real.open("/translate?text=Hello.&model=en-hi-bahdanau&language=hi", **wide(width))
+    page.locator("#sentence").fill("a " * 300)
+    notice = page.locator("#sentence-length")
+    expect(notice).to_contain_text("500")
+    box = notice.bounding_box()
+    for other in ("#navigation", ".selectors", ".sentence-field"):
+        frame = page.locator(other).bounding_box()
+        beside = frame["x"] >= box["x"] + box["width"] or frame["x"] + frame["width"] <= box["x"]
+        below = frame["y"] >= box["y"] + box["height"] - 1
+        assert beside or below or frame["y"] + frame["height"] <= box["y"] + 1
+
+
 def test_end_of_sentence_is_hidden_until_it_is_switched_on_in_the_one_menu(real):
     page = real.open(f"/translate?text={quote('I have a book.')}&model=en-hi-bahdanau")
     page.wait_for_selector(".translate:not(.loading) [role=gridcell]")

@@ -71,7 +71,8 @@ def test_link_reproduces_the_bucket_and_it_is_accessible(studio):
 def test_measurement_stops_and_resumes(studio):
     page = studio.open(f"/playground/scaling?{SMALL}")
     page.route("**/api/length", lambda route: None)  # never answered
-    page.locator("#navigation a[href^='/learning/length']").click()
+    page.get_by_role("link", name="Learning").click()
+    page.get_by_role("link", name="Length").click()
     button = page.locator(".length-run")
     button.click()
     table = page.locator(".length-table")

@@ -69,3 +69,15 @@ def test_the_tests_stand_beside_the_stage_of_the_mask(studio):
     assert panel.bounding_box()["y"] < page.locator("[data-stage='7']").bounding_box()["y"]
     report = Axe().run(page, context="#view")
     assert report.violations_count == 0, report.generate_report()
+
+
+def test_of_a_long_sentence_the_padding_is_in_sight(studio):
+    text = "+".join(["the", "man", "is", "tall", "and"] * 6)
+    path = f"/inside/mask?text={text}&model=transformer"
+    page = studio.open(path, viewport={"width": 390, "height": 800})
+    box = page.locator(".mask-padding .picture")
+    box.wait_for()
+    page.wait_for_function("document.querySelector('.mask-padding .picture').scrollLeft > 0")
+    frame, first = box.bounding_box(), page.locator(".mask-token.pad").first.bounding_box()
+    assert frame["x"] <= first["x"]
+    assert first["x"] + first["width"] <= frame["x"] + frame["width"]

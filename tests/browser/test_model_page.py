@@ -206,6 +206,18 @@ def test_the_page_paints_while_the_worker_translates(open_page):
     assert frames > 10
 
 
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_a_page_names_its_model_and_its_scores(open_page, width):
+    page = open_page("en-hi-bahdanau")
+    page.set_viewport_size({"width": width, "height": 844})
+    for name, text in ((".model-name", "en-hi-bahdanau"), ("#model-scores", "BLEU 26.7")):
+        expect(page.locator(name)).to_contain_text(text)
+        right = page.locator(name).bounding_box()
+        following = page.locator("#beam").bounding_box()
+        assert right["x"] + right["width"] <= following["x"] or right["y"] < following["y"]
+        assert page.locator(name).evaluate("own => own.scrollWidth <= own.clientWidth + 1")
+
+
 def test_a_view_that_needs_the_server_says_so(open_page):
     page = open_page("en-hi-bahdanau", "#/translate?text=Where+is+the+railway+station%3F")
     page.wait_for_selector("[role=gridcell]")
@@ -216,6 +228,8 @@ def test_a_view_that_needs_the_server_says_so(open_page):
     assert "Length" not in page.locator("#navigation").inner_text()
     page.click("#navigation a:has-text('Inside')")
     expect(page.locator("#status")).to_contain_text("agrees with the model")
+    page = open_page("en-hi-bahdanau", "#/learning?text=Where+is+the+railway+station%3F")
+    expect(page.locator("#view")).to_contain_text("needs `dhyan studio`")
 
 
 @pytest.mark.parametrize(

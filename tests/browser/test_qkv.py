@@ -1,5 +1,6 @@
 """Q K V view: the preset toys, edits, and agreement with a trained head."""
 
+import math
 import re
 
 import pytest
@@ -139,7 +140,7 @@ def test_trained_head_agrees_at_every_stage(studio, kind):
 
 
 def test_cells_open_their_sum_and_map_rows_select_the_query(studio):
-    page = studio.open(f"/inside/head?{SENTENCE}&role=encoder_self")
+    page = studio.open(f"/inside/head?{SENTENCE}&role=encoder_self&target=2")
     page.wait_for_selector("[data-stage='10']")
     grid = page.locator("[data-stage='4'] [role=grid]")
     grid.locator("[tabindex='0']").focus()
@@ -159,6 +160,52 @@ def test_cells_open_their_sum_and_map_rows_select_the_query(studio):
     assert "target=3" in current_url(page)
     page.locator("[data-key=head]").select_option("2")
     expect(page.locator("#status")).to_contain_text("Head 2 of layer 2")
+
+
+def test_the_first_query_opens_at_its_strongest_key_and_so_does_another(studio):
+    page = studio.open(f"/inside/head?{SENTENCE}&role=cross")
+    page.wait_for_selector("[data-stage='10']")
+    weights = "cells => cells.map((cell) => Number(cell.dataset.value))"
+    for target in ("1", "2"):
+        page.locator("[data-key=target]").select_option(target)
+        values = page.locator("[data-stage='7'] [role=grid] td[data-row]").evaluate_all(weights)
+        chosen = page.locator("[data-stage='7'] [role=grid] td[tabindex='0']")
+        assert float(chosen.get_attribute("data-value")) == max(values)
+
+
+def test_the_query_of_cross_attention_has_read_the_token_before(studio):
+    page = studio.open(f"/inside/head?{SENTENCE}&role=cross&target=2")
+    page.wait_for_selector("[data-stage='10']")
+    tokens = page.locator("[data-key=target] option").all_text_contents()
+    before, written = [token.split(" · ")[1] for token in tokens[:2]]
+    text = page.locator("[data-stage='1'] > p").first.inner_text()
+    assert f"has just read {before} and writes {written}" in text
+
+
+def numbers(text):
+    return [float(number.replace("−", "-")) for number in re.findall(r"−?[\d.]+", text)]
+
+
+@pytest.mark.parametrize("toy", ["cat", "bank", "tenth", "swaps", "how"])
+def test_the_printed_sums_of_a_toy_add_up(studio, toy):
+    page = studio.open(f"/playground?toy={toy}")
+    lines = page.locator(".arithmetic-line").all_inner_texts()
+    sums = [line.split(" = ") for line in lines if "·" in line]
+    assert len(sums) == 5
+    for _, terms, result in sums:
+        total = sum(math.prod(numbers(term)) for term in terms.split(" + "))
+        digits = len(result.partition(".")[2])
+        assert total == pytest.approx(numbers(result)[0], abs=0.51 * 10**-digits), terms
+
+
+def test_a_sentence_that_is_sent_where_none_is_shown_opens_in_translate(studio):
+    page = studio.open("/playground")
+    page.locator("#sentence").fill("we are friends")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".translate")
+    assert "/translate?text=we+are+friends" in current_url(page)
+    page.go_back()
+    page.wait_for_selector(".self-attention")
 
 
 def test_the_trace_decides_what_inside_shows(studio):

@@ -41,10 +41,10 @@ def test_replay_opens_its_sentence_and_names_what_needs_a_model(replay):
     box = page.locator("#sentence")
     assert box.input_value() == SENTENCES["first"]
     assert not box.is_editable()
-    assert page.locator("#navigation a").all_inner_texts() == ["Translate", "Heads"]
+    assert page.locator(".rooms a").all_inner_texts() == ["Translate", "Heads", "Playground"]
     assert page.locator(".examples button").all_inner_texts() == list(SENTENCES.values())
     page.select_option("#model", "second")
-    page.wait_for_function("document.querySelector('#sentence').value === 'how are you'")
+    page.wait_for_function("() => document.querySelector('#sentence').value === 'how are you'")
     page.wait_for_selector("[role=gridcell][aria-label*=you]")
     page.go_back()
     page.wait_for_selector("[role=gridcell][aria-label*=book]")

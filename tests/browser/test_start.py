@@ -98,9 +98,9 @@ def test_words_appear_one_after_the_other_with_ribbons_and_runners_up(real):
 def test_ribbons_are_decoded_too_and_a_new_width_does_not_end_it(real):
     page = paused(real, "?display=ribbons")
     page.clock.run_for(250 + 650)
-    page.evaluate("window.old = document.querySelector('.ribbons')")
+    page.locator(".ribbons").evaluate("picture => picture.classList.add('old')")
     page.set_viewport_size({"width": 900, "height": 900})
-    page.wait_for_function("!window.old.isConnected")  # drawn again
+    expect(page.locator(".old")).to_have_count(0)  # drawn again
     targets = page.locator(".ribbon-word[data-side=row]:not(.pending)")
     assert targets.count() == 2
     assert {"0", "1"} >= set(
@@ -144,6 +144,30 @@ def test_an_own_sentence_is_decoded_and_a_link_to_a_word_is_not(real):
     page = real.open("/translate?text=We+live+near+the+river.&target=3", **MOVING)
     finished(page)
     expect(page.locator(".pair-target .pair-word.selected")).to_have_count(1)
+
+
+def test_a_new_theme_language_or_room_does_not_decode_again(real):
+    page = paused(real)
+    page.keyboard.press("Shift")
+    finished(page)
+    for change in ("#theme", "#language"):
+        page.locator(change).click()
+        finished(page)
+    page.get_by_role("link", name="हेड", exact=True).click()
+    page.wait_for_selector(".heads")
+    page.get_by_role("link", name="अनुवाद", exact=True).click()
+    finished(page)
+    page.keyboard.press("p")
+    decoding(page)
+
+
+def test_the_lesson_speaks_of_the_language_of_the_model(real):
+    page = real.open("/translate?model=en-hi-transformer")
+    lesson = page.locator("#lesson")
+    expect(lesson).to_contain_text("Hindi puts the verb last")
+    page.locator("#model").select_option("en-fr-bahdanau")
+    expect(lesson).to_contain_text("Where both sides have the same order")
+    expect(lesson).not_to_contain_text("Hindi")
 
 
 def test_the_frame_is_painted_before_the_model_is_read(browser, models, monkeypatch):

@@ -80,6 +80,22 @@ def test_dialog_selects_another_element_of_the_vector(studio):
     assert report.violations_count == 0, report.generate_report()
 
 
+def test_a_factor_of_a_sum_opens_the_sum_it_comes_from_and_leads_back(studio):
+    page = open_step(studio, f"{HERE}&model=bahdanau")
+    page.locator(".row-c .strip-cell").first.click()
+    titles = []
+    for cell in ("αᵢⱼ", "exp", "eᵢⱼ", "tanh", "W sᵢ₋₁"):
+        titles.append(page.locator("#sum-title").inner_text())
+        page.locator("dialog .sum-origin").first.click()
+        expect(page.locator("#sum-title")).to_contain_text(cell)
+        expect(page.locator("dialog .badge.match")).to_have_count(1)
+    for title in reversed(titles):
+        page.locator("dialog .sum-back").click()
+        expect(page.locator("#sum-title")).to_have_text(title)
+    expect(page.locator("dialog .sum-back")).to_have_count(0)
+    assert not Axe().run(page, context="dialog").response["violations"]
+
+
 def test_keyboard_moves_and_nothing_plays_by_itself(studio):
     page = open_step(studio, f"{HERE}&model=bahdanau")
     page.keyboard.press(".")
@@ -120,6 +136,33 @@ def test_a_sentence_of_twenty_five_words_fits_a_wide_window(studio):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_a_step_opens_at_its_strongest_word_and_a_link_at_the_chosen_one(studio):
+    page = open_step(studio, "/inside?text=the+man+is+tall&model=bahdanau")
+    weights = "cells => cells.map((cell) => Number(cell.dataset.value))"
+    for step in range(1, 4):
+        expect(page.locator(f".step-tokens button:nth-child({step})")).to_have_class("current")
+        values = page.locator(".row-alpha [data-value]").evaluate_all(weights)
+        strongest = values.index(max(values))
+        assert page.locator(f".row-alpha .selected [data-word='{strongest}']").count() == 1
+        page.locator(".step-after").click()
+    weakest = values.index(min(values)) + 1
+    page = open_step(
+        studio, f"/inside?text=the+man+is+tall&model=bahdanau&target=3&source={weakest}"
+    )
+    assert page.locator(f".row-alpha .selected [data-word='{weakest - 1}']").count() == 1
+
+
+def test_small_exponentials_stay_inside_their_cells(studio):
+    text = "+".join(["the", "man", "is", "tall", "and"] * 7)
+    page = open_step(studio, f"/inside?text={text}&model=luong", **WIDE)
+    wide = page.locator(".row-exp .tiny .number").evaluate_all(
+        "texts => texts.filter((text) => text.scrollWidth > text.closest('button').clientWidth)"
+        ".map((text) => text.textContent)"
+    )
+    assert page.locator(".row-exp .tiny").count() > 20
+    assert wide == []
+
+
 def test_step_is_clamped_to_the_last(studio):
     page = open_step(studio, "/inside?text=the+man+is+tall&target=500&model=luong")
     assert page.locator(".step-tokens button").last.get_attribute("aria-current") == "step"
@@ -128,8 +171,9 @@ def test_step_is_clamped_to_the_last(studio):
 def test_unsupported_models_link_to_supported_ones(studio):
     page = studio.open(f"{HERE}&model=bottleneck")
     page.wait_for_selector(".step-card .strip")
-    assert "no attention" in page.locator(".step-card").inner_text()
+    assert "one vector for the whole sentence" in page.locator(".bottleneck").inner_text()
     page = studio.open(f"{HERE}&model=sutskever")
-    expect(page.locator(".step-card")).to_contain_text("This model has no attention")
+    expect(page.locator(".bottleneck")).to_contain_text("This model has no attention")
+    expect(page.locator("#lesson-title")).to_have_text("Without attention")
     page.get_by_role("link", name="Show it with luong").click()
     page.wait_for_selector(".flow")

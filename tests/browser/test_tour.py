@@ -14,6 +14,7 @@ from tests.browser.conftest import Studio, current_url, serving
 from tests.studio.page_answers import unpack
 
 TEXT = "The children are playing in the garden."
+LONG_TEXT = "The old man gave his younger sister a very good book about birds in the park."
 STEPS = {"en-hi-bahdanau": 11, "en-hi-luong": 11, "en-hi-transformer": 12}
 ROWS = len(["The", "children", "are", "playing", "in", "the", "garden", ".", "</s>"])
 GARDEN = 6  # its row
@@ -55,6 +56,19 @@ def at_step(page, step):
     )
 
 
+def outside_picture(page):
+    """How many blocks that are not dimmed lie outside the picture's own box."""
+    return page.evaluate(
+        """() => {
+          const box = document.querySelector(".tour-svg").getBoundingClientRect();
+          return [...document.querySelectorAll(".tour-block.main > .tour-frame, .whole .tour-frame")]
+            .map((own) => own.getBoundingClientRect())
+            .filter((own) => own.left < box.left || own.right > box.right
+              || own.top < box.top || own.bottom > box.bottom).length;
+        }"""
+    )
+
+
 def to_step(page, title):
     """Go on to the step of a title."""
     page.get_by_role("link", name=re.compile(f"Step .*: {title}")).click()
@@ -90,10 +104,9 @@ def test_answers_are_checked_against_the_model(real, model):
     trace = page.request.post(
         f"{real.address}/api/translate", data={"text": TEXT, "model": model}
     ).json()
-    first = trace["target"]["words"][0]
-    page.locator(CHOICE, has_text=first).click()
+    page.locator(CHOICE, has_text="one token after the other").click()
     expect(page.locator(".tour-verdict")).to_contain_text("Right.")
-    expect(page.locator(f"{CHOICE}.right")).to_contain_text(first)
+    expect(page.locator(".tour-verdict")).to_contain_text(trace["target"]["words"][0])
     to_step(page, "Tokens")
     count = str(len(trace["source"]["tokens"]))
     wrong = page.locator(CHOICE).filter(has_not_text=re.compile(f"^{count}$")).first
@@ -108,7 +121,7 @@ def test_answers_are_checked_against_the_model(real, model):
 def test_the_highest_score_is_the_right_answer(real):
     page = open_tour(real, step=6)
     page.locator(CHOICE, has_text="garden").click()
-    expect(page.locator(".tour-verdict")).to_contain_text("Right. “garden” gets")
+    expect(page.locator(".tour-verdict")).to_contain_text("Right. Its score is")
     scores = page.locator("[data-score]").evaluate_all(
         "all => all.map(one => Number(one.dataset.score))"
     )
@@ -183,8 +196,10 @@ def test_phrases_light_the_picture_and_the_picture_lights_phrases(real):
 
 
 @pytest.mark.parametrize("model", STEPS)
-def test_every_phrase_is_about_a_part_of_the_picture(real, model):
-    page = open_tour(real, model, step=STEPS[model])
+@pytest.mark.parametrize(("text", "target"), [(TEXT, 2), (TEXT, 8), (LONG_TEXT, 4)])
+def test_every_phrase_is_about_a_part_of_the_picture(real, model, text, target):
+    page = real.open(f"/tour?text={quote(text)}&model={model}&tour_step=1&target={target}")
+    page.wait_for_selector(CHOICE)
     for step in range(1, STEPS[model] + 1):
         page.locator(DOT).nth(step - 1).click()
         page.get_by_role("button", name="Show me").click()
@@ -323,8 +338,7 @@ def test_the_blocks_of_each_step_are_inside_the_picture(real, width):
 
 
 def test_a_long_sentence_shows_its_largest_weights_and_the_sum_of_the_others(real):
-    text = "The old man gave his younger sister a very good book about birds in the park."
-    page = real.open(f"/tour?text={quote(text)}&model=en-hi-bahdanau&tour_step=8&target=3")
+    page = real.open(f"/tour?text={quote(LONG_TEXT)}&model=en-hi-bahdanau&tour_step=8&target=3")
     page.wait_for_selector(CHOICE)
     drawn = page.locator("[data-weight]").evaluate_all(
         "all => all.map(one => Number(one.dataset.weight))"
@@ -336,10 +350,51 @@ def test_a_long_sentence_shows_its_largest_weights_and_the_sum_of_the_others(rea
     expect(block).to_contain_text("Σ 1.000")
 
 
+@pytest.mark.parametrize("step", [1, 11])
+def test_the_question_mark_covers_no_word(real, step):
+    page = real.open(
+        f"/tour?text=Good+morning!&model=en-hi-bahdanau&target=6&tour_step={step}",
+        viewport={"width": 390, "height": 844},
+    )
+    page.wait_for_selector(CHOICE)
+    covered = page.evaluate(
+        """() => {
+          const mark = document.querySelector(".tour-unknown:not(.concealed)").getBoundingClientRect();
+          return [...document.querySelectorAll(".tour-block.main .tour-word")]
+            .filter((own) => !own.closest(".concealed"))
+            .map((own) => own.getBoundingClientRect())
+            .filter((own) => own.bottom > mark.top && own.top < mark.bottom
+              && own.right > mark.left && own.left < mark.right).length;
+        }"""
+    )
+    assert covered == 0
+
+
+def test_a_sentence_that_is_too_long_is_explained(real):
+    page = real.open(f"/tour?text={quote('a b c d e f ' * 24)}&model=en-hi-bahdanau&tour_step=1")
+    expect(page.locator(".tour-message")).to_contain_text("write a shorter one")
+    real.wrong.clear()  # the browser reports the refused requests
+
+
+def test_a_translation_that_is_probably_wrong_has_a_warning(real):
+    page = real.open("/tour?text=Blorp+snerd+quixle.&model=en-hi-bahdanau&tour_step=1")
+    expect(page.locator(".tour .quality-notice")).to_contain_text("unknown")
+
+
+def test_the_tour_goes_on_with_the_next_token(real):
+    page = open_tour(real, step=11)
+    page.get_by_role("button", name="Show me").click()
+    page.get_by_role("link", name="Follow the next token, “में”").click()
+    at_step(page, 1)
+    expect(page.locator("#tour-follow")).to_have_value("3")
+
+
 def test_a_block_of_the_whole_machine_leads_to_its_step(real):
     page = open_tour(real, step=9)
+    assert outside_picture(page) == 0
     page.get_by_role("button", name="Whole machine").click()
     expect(page.locator(".tour-block.dim")).to_have_count(0)
+    assert outside_picture(page) == 0  # which is what an export shows
     page.locator("[data-block=tokens] > .tour-title").click()
     at_step(page, 2)
     expect(page.locator(".tour-whole")).to_have_attribute("aria-pressed", "false")

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.routes.training import TOYS
-from tests.browser.conftest import current_url
+from tests.browser.conftest import Studio, current_url, serving
 from tests.studio.small_models import ALL
 from tests.studio.test_training import ENDLESS, STEPS, TINY
 
@@ -36,11 +37,35 @@ def test_link_opens_a_checkpoint_and_play_continues_from_it(studio):
     assert "checkpoint=" not in current_url(page)
 
 
+def test_a_run_that_ended_without_a_checkpoint_says_so(studio):
+    progress = {"state": "cancelled", "step": 0, "steps": 10, "loss": None, "scores": {}}
+    run = {"name": "copy-9", "toy": True, "probe": "n a", "expected": "n a", "languages": None}
+    run |= {"curves": False, "checkpoints": [], "progress": progress}
+    page = studio.open("/playground")
+    page.route("**/api/runs", lambda route: route.fulfill(json={"runs": [run], "toys": []}))
+    events = "event: done\ndata: null\n\n"
+    page.route("**/api/runs/*/events", lambda route: route.fulfill(body=events))
+    page.get_by_role("link", name="Learning").click()
+    page.wait_for_selector("text=It was stopped before its first checkpoint.")
+    assert not page.get_by_text("Waiting for the first checkpoint").is_visible()
+
+
+@pytest.fixture
+def own_studio(browser, models):
+    """A studio of its own: a trained toy is registered."""
+    with serving(ModelRegistry(models)) as address:
+        opened = Studio(browser, address)
+        yield opened
+        opened.close()
+    assert not opened.foreign
+    assert not opened.wrong
+
+
 @pytest.mark.slow
-def test_toy_training_is_cancelled_or_finished_and_opened(studio, monkeypatch):
+def test_toy_training_is_cancelled_or_finished_and_opened(own_studio, monkeypatch):
     monkeypatch.setitem(TOYS, "reverse", replace(TOYS["reverse"], settings=ENDLESS))
     monkeypatch.setitem(TOYS, "copy", replace(TOYS["copy"], settings=TINY))
-    page = studio.open("/learning")
+    page = own_studio.open("/learning")
     page.click("[data-toy=reverse]")
     page.wait_for_selector("text=of 1000000")
     assert page.locator("[data-toy=copy]").is_disabled()

@@ -189,9 +189,9 @@ def test_a_new_width_and_a_setting_keep_the_focus(studio, display, focused, word
         lambda: page.evaluate("document.querySelector('[data-key=numbers]').click()"),
     ):
         page.locator(focused).focus()
-        page.evaluate("words => { window.old = document.querySelector(words); }", words)
+        page.locator(words).first.evaluate("element => element.classList.add('old')")
         change()
-        page.wait_for_function("!window.old.isConnected")  # drawn again
+        expect(page.locator(".old")).to_have_count(0)  # drawn again
         expect(page.locator(f"{focused}:focus")).to_have_count(1)
 
 
@@ -202,7 +202,10 @@ def test_shortcuts_change_the_display_and_a_link_reproduces_it(studio):
     table = page.locator(".weights table")
     expect(table).to_be_visible()
     assert "</s>" in table.text_content()
+    expect(page.locator(".legend")).to_contain_text("Bold: the largest weight of a row")
+    assert page.locator(".legend-scale").count() == 0  # a table has no colours
     assert not Axe().run(page, context="main").response["violations"]
+    page.locator(".all-steps summary").click()
     assert {key: query(page)[key] for key in ("scale", "specials", "numbers", "display")} == {
         "scale": "sqrt", "specials": "1", "numbers": "0", "display": "table",
     }  # fmt: skip
@@ -237,6 +240,11 @@ def test_bottleneck_model_shows_one_vector_and_no_share_of_a_word(studio):
 def test_model_without_attention_says_so_and_shows_no_map(studio):
     page = loaded(studio.open(PATH.replace("bahdanau", "sutskever")))
     expect(page.locator(".bottleneck")).to_contain_text("This model has no attention")
+    expect(page.locator("#lesson-title")).to_have_text("One vector for a sentence")
+    words = page.locator(".pair-target .pair-text").all_inner_texts()
+    count = sum(any(letter.isalnum() for letter in word) for word in words)
+    expect(page.locator(".bottleneck .muted")).to_contain_text("these 3 words")  # without the "?"
+    expect(page.locator(".bottleneck .muted")).to_contain_text(f"all {count} words")
     expect(page.get_by_role("radiogroup", name="Picture")).to_be_hidden()
     assert page.locator("[role=gridcell]").count() == 0
     page.locator(".pair-source button").first.click()
@@ -254,4 +262,5 @@ def test_long_sentence_is_drawn_and_too_long_is_refused(studio):
     assert query(page)["source"] == "129"  # with the end of the sentence
     page = studio.open(f"/translate?text={'+'.join(words)}&model=bahdanau", wait=False)
     expect(page.locator("#status")).to_contain_text("at most 128")
+    expect(page.locator(".translate-notice .failure")).to_contain_text("at most 128")
     studio.wrong.clear()  # the browser's console names the refusal

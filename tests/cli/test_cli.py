@@ -134,6 +134,11 @@ def test_maps_of_different_words_become_several_figures(workspace):
     assert process.returncode == 0, process.stderr
     trace = Trace.from_json((folder / "look.json").read_text(encoding="utf-8"))
     assert trace.source.words == ("three", "hundred", "</s>")
+    process = here("show", "t", "three hundred", "-o", "look.html", cwd=folder)
+    assert process.returncode == 0, process.stderr
+    assert b"look.html" in process.stderr
+    page = (folder / "look.html").read_text(encoding="utf-8")
+    assert '"/api/head cross 1 1"' in page
     process = here("show", "t", "three hundred", "--attention", "all", "-o", "all.svg", cwd=folder)
     assert process.returncode == 0, process.stderr.decode()
     assert len(list(folder.glob("all-*.svg"))) == 3

@@ -48,6 +48,11 @@ def test_init_vocabulary_needs_init_from(vocabulary):
         override_recipe("bahdanau2015-small", [], {"training.init_vocabulary": vocabulary})
 
 
+def test_without_a_recipe_and_a_model_to_start_from_there_is_none():
+    with pytest.raises(UserError, match="^Missing argument 'RECIPE'; see dhyan train --help$"):
+        command()
+
+
 def test_a_missing_or_incomplete_recipe_is_an_error_with_the_next_step(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(

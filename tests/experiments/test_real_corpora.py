@@ -2,15 +2,25 @@
 
 import json
 import lzma
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from dhyan.config import load_recipe
 from dhyan.config.toml import parse_setting
+from dhyan.models.build import build_model
 from experiments.pretrained.corpus import Primer
 from experiments.real_corpora import __main__ as command
-from experiments.real_corpora.measure import best_variant, summarize
+from experiments.real_corpora import measure
+from experiments.real_corpora.measure import (
+    best_variant,
+    device_seconds,
+    distill,
+    record_device_seconds,
+    summarize,
+)
 from experiments.real_corpora.tasks import TASKS, Split, Task
 
 
@@ -43,9 +53,10 @@ def make_task(primer=None, tag="", weights=None):
     )
 
 
-def recipe_of(task, folder):
-    """The recipe with the settings of the texts, as the command line reads them."""
-    words = (f"{key}={value}" for key, value in task.train_settings(folder).items())
+def recipe_of(task, folder, settings=()):
+    """The recipe with the settings of the texts and further ones, as the command line reads them."""
+    settings = {**task.train_settings(folder), **dict(settings)}
+    words = (f"{key}={value}" for key, value in settings.items())
     return load_recipe(task.recipe, dict(map(parse_setting, words)))
 
 
@@ -106,6 +117,17 @@ def test_every_task_has_a_recipe_that_takes_its_settings(name, tmp_path):
     assert recipe.data.valid_target == str(tmp_path / f"valid-0.{task.target}")
 
 
+@pytest.mark.parametrize("name", ["variants", "ablation", "regularisation"])
+def test_every_variant_has_settings_that_its_recipe_takes(name, tmp_path):
+    file = Path(command.__file__).with_name(f"{name}.toml")
+    variants = tomllib.loads(file.read_text())
+    for task, own in variants.items():
+        for changes in own.values():
+            settings = command._settings(changes, task, tmp_path)
+            recipe = recipe_of(TASKS[task], tmp_path, settings)
+            assert recipe.training.steps == changes["training.steps"]
+
+
 def test_the_teacher_is_the_variant_that_is_best_on_validation(tmp_path):
     scores = {
         variant: {"tatoeba-en-fr valid": {"bleu": bleu}} for variant, bleu in (("a", 1), ("b", 2))
@@ -125,19 +147,83 @@ def test_summary_has_mean_deviation_and_values():
 
 
 @pytest.mark.parametrize(
-    ("words", "teachers", "options"),
+    ("words", "teachers", "options", "each"),
     [
-        (["--teacher", "a", "b", "--sample"], ["a", "b"], ["--sample"]),
-        ([], ["tatoeba-en-fr-wide"], []),
+        (["--teacher", "a", "{task}-2", "--sample"], ["a", "tatoeba-en-fr-2"], ["--sample"], False),
+        (["--teacher", "a", "b", "--each"], ["a", "b"], [], True),
+        ([], ["tatoeba-en-fr-wide"], [], False),
     ],
 )
-def test_the_command_names_the_teachers(words, teachers, options, data, tmp_path, monkeypatch):
+def test_the_command_names_the_teachers(
+    words, teachers, options, each, data, tmp_path, monkeypatch
+):
     calls = []
     scores = {"figures": {"tatoeba-en-fr": {"wide": {"tatoeba-en-fr valid": {"bleu": 1}}}}}
     (tmp_path / "real-corpora-tuning_cpu_2026-01-01.json").write_text(json.dumps(scores))
-    monkeypatch.setattr(command, "distill", lambda *given: calls.append(given))
+    monkeypatch.setattr(command, "distill", lambda *given, each: calls.append((*given, each)))
     monkeypatch.setattr(command, "TASKS", {"tatoeba-en-fr": make_task()})
     places = ["--data", str(data), "--out", str(tmp_path), "--results", str(tmp_path)]
     monkeypatch.setattr("sys.argv", ["", "distill", "tatoeba-en-fr", *places, *words])
     command.main()
-    assert calls == [({"tatoeba-en-fr": teachers}, tmp_path, options)]
+    assert calls == [({"tatoeba-en-fr": teachers}, tmp_path, options, each)]
+    assert device_seconds("tatoeba-en-fr", tmp_path) >= 0
+
+
+class Translating:
+    """A process that writes as translation of every line the models that it was started with."""
+
+    def __init__(self, command):
+        words, target = command[4:-2], Path(command[-1])
+        sources = next(Path(word) for word in words if word.endswith("monolingual.en"))
+        models = " ".join(word for word in words if word not in ("--with", str(sources)))
+        target.write_text(f"{models}\n" * len(sources.read_text().splitlines()))
+
+    def wait(self):
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("each", "expected"), [(False, ["en-hi en-fr"] * 2), (True, ["en-hi"] * 2 + ["en-fr"] * 2)]
+)
+def test_teachers_translate_together_or_one_by_one(each, expected, data, tmp_path, monkeypatch):
+    task = make_task()
+    monkeypatch.setattr(measure, "TASKS", {"task": task})
+    monkeypatch.setattr(measure.subprocess, "Popen", Translating)
+    folder = task.write(data, tmp_path / "texts")
+    distill({"task": ["en-hi", "en-fr"]}, tmp_path, each=each)
+    sources = ["train en 0", "train en 1"]
+    assert (folder / "distilled.hi").read_text().splitlines() == expected
+    assert (folder / "distilled.en").read_text().splitlines() == sources * (len(expected) // 2)
+
+
+def test_a_task_has_its_share_of_the_time_of_the_device(tmp_path):
+    record_device_seconds({"a": 3, "b": 1}, 100, tmp_path)
+    record_device_seconds({"a": 1}, 10, tmp_path)
+    assert device_seconds("a", tmp_path) == 85
+    assert device_seconds("b", tmp_path) == 25
+
+
+def test_a_result_of_the_same_day_keeps_other_tasks(tmp_path):
+    measure._write("real-corpora", {"a": {"figure": 1}, "b": {"figure": 1}}, tmp_path)
+    path = measure._write("real-corpora", {"b": {"figure": 2}}, tmp_path)
+    figures = json.loads(path.read_text())["figures"]
+    assert figures == {"a": {"figure": 1}, "b": {"figure": 2}}
+
+
+def test_models_for_tatoeba_english_french_have_less_than_ten_million_weights(tmp_path):
+    recipe = recipe_of(TASKS["tatoeba-en-fr"], tmp_path)
+    size = recipe.text.source_vocabulary_size
+    model = build_model(recipe, size, size)
+    assert sum(weight.numel() for weight in model.parameters()) < 10_000_000
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if "-hi" in name and "all" not in name])
+def test_text_that_may_be_distributed_has_no_non_commercial_corpus(name):
+    task = TASKS[name]
+    corpora = {part.corpus for part in (*task.train, *(part for part, _ in task.monolingual))}
+    assert corpora <= {
+        "tatoeba-en-hi-large",
+        "tatoeba-en-fr",
+        "tatoeba-en-de",
+        "indian-parallel-hi-en-4ref",
+    }

@@ -288,4 +288,4 @@ def test_a_quadratic_python_loop_fails():
 def test_a_quadratic_regular_expression_fails():
     search = re.compile("a*b").search
     with pytest.raises(AssertionError, match="bytes take"):
-        check_cpu_seconds(search, "one-word", 20_000, limit=0.1)
+        check_cpu_seconds(search, "one-word", 60_000, limit=0.1)

@@ -1,7 +1,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { alignSequences } from "../../src/dhyan/studio/static/js/engine/sequence_alignment.js";
-import { compareWords } from "../../src/dhyan/studio/static/js/engine/word_diff.js";
+import { changedWords, compareWords } from "../../src/dhyan/studio/static/js/engine/word_diff.js";
 
 const PAIRS = [["", ""], ["a b c", ""], ["a b c d", "a c d e"], ["the old man sleeps", "the man sleeps well"], ["a b a b a", "b a b b"], ["x y", "p q r"]]
   .map((texts) => texts.map((text) => text.split(" ").filter(Boolean)));
@@ -41,4 +41,14 @@ test("of a word diff, what is not added is the old text, what is not removed the
 test("equality can be of a part", () => {
   const steps = alignSequences([{ text: "a" }, { text: "b" }], [{ text: "b" }], (a, b) => a.text === b.text);
   assert.deepEqual(steps, [[0, null], [1, 0]]);
+});
+
+test("changed words are pairs of what was there and what is there now, between words that stayed", () => {
+  assert.deepEqual(changedWords("my sister one works here".split(" "), "my brother works there".split(" ")),
+    [[["sister", "one"], ["brother"]], [["here"], ["there"]]]);
+  for (const [before, after] of PAIRS) {
+    const kept = compareWords(before, after).filter(([, change]) => change === "same").length;
+    const count = (side) => changedWords(before, after).map((pair) => pair[side].length).reduce((a, b) => a + b, 0);
+    assert.deepEqual([count(0) + kept, count(1) + kept], [before.length, after.length]);
+  }
 });

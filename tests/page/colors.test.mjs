@@ -62,9 +62,11 @@ test("signed colours depend on the share of the limit; zero is the background", 
 test("a thumbnail has the colour of every weight, and hidden cells are transparent", () => {
   const values = [[0, 0.25, 1], [0.5, 0.75, 0.01]];
   thumbnail(values, { hidden: [[false, false, true], [false, false, false]], scale: "sqrt" });
-  assert.deepEqual([painted.width, painted.height], [3, 2]);
+  const picture = painted;
+  assert.ok(picture);
+  assert.deepEqual([picture.width, picture.height], [3, 2]);
   values.flat().forEach((value, index) => {
-    const [red, , , opacity] = painted.data.slice(4 * index, 4 * index + 4);
+    const [red, , , opacity] = picture.data.slice(4 * index, 4 * index + 4);
     assert.equal(opacity, index === 2 ? 0 : 255);
     if (index !== 2) assert.equal(grey(red), weightColor(value, "sqrt"));
   });

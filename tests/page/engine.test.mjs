@@ -181,6 +181,7 @@ test("a token is plain if it is a word or a symbol by itself", () => {
 const VOCABULARY = 6; // with PAD, BOS, EOS, UNK and two words
 
 /** A model whose logits are a function of the tokens so far. */
+const UNREAD = /** @type {import("../../src/dhyan/studio/static/js/engine/model.js").Encoded} */ ({}); // a sentence that these models do not read
 const modelOf = (logitsAfter) => ({ start: () => [], step: (ids, states) => {
   const after = states.map((state, row) => [...state, ids[row]]);
   return { logits: after.map((tokens) => floats(...logitsAfter(tokens.slice(1)))), states: after, calls: [], activations: [] };
@@ -209,26 +210,26 @@ const randomLogits = (ids) => table.get(ids.join()) ?? table.set(ids.join(), Arr
 test("a beam that holds everything finds the best of all outputs", async () => {
   for (const lengthPenalty of [0, 0.6, 1]) {
     const [best] = enumerate(randomLogits, { ...options, lengthPenalty });
-    const found = await search(modelOf(randomLogits), null, { ...options, lengthPenalty, beam: 300 });
+    const found = await search(modelOf(randomLogits), UNREAD, { ...options, lengthPenalty, beam: 300 });
     assert.deepEqual(found.ids, best.ids.filter((id) => id !== EOS));
     assert.ok(Math.abs(found.score - best.score) < 1e-5);
   }
 });
 
 test("greedy search takes the most probable token at every step, and a wider beam is no worse", async () => {
-  const greedy = await search(modelOf(randomLogits), null, { ...options, beam: 1 });
+  const greedy = await search(modelOf(randomLogits), UNREAD, { ...options, beam: 1 });
   greedy.ids.forEach((id, at) => {
     const logits = randomLogits(greedy.ids.slice(0, at));
     assert.equal(logits[id], Math.max(...logits.slice(EOS)));
   });
-  const wide = await search(modelOf(randomLogits), null, { ...options, beam: 300 });
+  const wide = await search(modelOf(randomLogits), UNREAD, { ...options, beam: 300 });
   assert.ok(wide.score >= greedy.score - 1e-6);
 });
 
 test("the output begins with the prefix, has no PAD or BOS, and is no longer than allowed", async () => {
   const tempting = () => [9, 9, -9, 0, 1, 2];
   for (const beam of [1, 3]) {
-    const { ids, finished } = await search(modelOf(tempting), null, { ...options, beam, prefix: [4, 3] });
+    const { ids, finished } = await search(modelOf(tempting), UNREAD, { ...options, beam, prefix: [4, 3] });
     assert.deepEqual(ids.slice(0, 2), [4, 3]);
     assert.ok(ids.every((id) => id > EOS));
     assert.equal(ids.length, options.maxLength);
@@ -239,9 +240,9 @@ test("the output begins with the prefix, has no PAD or BOS, and is no longer tha
 test("every step reports the tokens so far, and a report that throws stops the search", async () => {
   for (const beam of [1, 2]) {
     const reports = [];
-    await search(modelOf(() => [0, 0, -9, 0, 5, 0]), null, { ...options, beam, onStep: (ids) => { reports.push(ids.length); } });
+    await search(modelOf(() => [0, 0, -9, 0, 5, 0]), UNREAD, { ...options, beam, onStep: (ids) => { reports.push(ids.length); } });
     assert.deepEqual(reports, [1, 2, 3, 4]);
-    const stopping = search(modelOf(randomLogits), null, { ...options, beam, onStep: () => { throw new Error("given up"); } });
+    const stopping = search(modelOf(randomLogits), UNREAD, { ...options, beam, onStep: () => { throw new Error("given up"); } });
     await assert.rejects(() => stopping, /given up/);
   }
 });

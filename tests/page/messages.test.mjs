@@ -8,7 +8,7 @@ import { set } from "../../src/dhyan/studio/static/js/state.js";
 const STATIC = new URL("../../src/dhyan/studio/static/", import.meta.url);
 const read = (path) => readFile(new URL(path, STATIC), "utf8");
 const names = (await readdir(new URL("js", STATIC), { recursive: true })).filter((name) => name.endsWith(".js"));
-const code = (await Promise.all([...names.map((name) => `js/${name}`), "index.html"].map(read))).join("\n");
+const code = (await Promise.all([...names.map((name) => `js/${name}`), "index.html", "../server.py"].map(read))).join("\n");
 const sections = { en: JSON.parse(await read("text/en.json")), hi: JSON.parse(await read("text/hi.json")) };
 const catalogues = Object.fromEntries(Object.entries(sections).map(([language, parts]) => [language, Object.assign({}, ...Object.values(parts))]));
 
@@ -79,7 +79,7 @@ test("every message is used", () => {
 });
 
 test("a message is in the language of the page, with its values in place", () => {
-  const [key] = Object.entries(catalogues.en).find(([, text]) => places(text).length === 2);
+  const [[key]] = Object.entries(catalogues.en).filter(([, text]) => places(text).length === 2);
   for (const language of ["en", "hi"]) {
     set({ language });
     assert.equal(message(key, "ONE", "TWO"), catalogues[language][key].replaceAll("{0}", "ONE").replaceAll("{1}", "TWO"));

@@ -97,7 +97,7 @@ function stepsResponse(score) {
   const energy = matrix(1, units)[0];
   const keys = keyLayer ? states.map((h) => linear(keyLayer, h)) : states;
   const projected = queryLayer && queries.map((s) => linear(queryLayer, s));
-  const scoreOf = { additive: (i, key) => dot(energy, add(projected[i], key).map(Math.tanh)), scaled_dot: (i, key) => dot(queries[i], key) / Math.sqrt(width) }[score]
+  const scoreOf = { additive: (i, key) => dot(energy, add(projected?.[i] ?? [], key).map(Math.tanh)), scaled_dot: (i, key) => dot(queries[i], key) / Math.sqrt(width) }[score]
     ?? ((i, key) => dot(queries[i], key));
   const allScores = queries.map((_, i) => keys.map((key) => scoreOf(i, key)));
   const weights = allScores.map(softmax);
@@ -140,10 +140,10 @@ test("the winner is explained by the step where the second parts from it, and by
   assert.equal(winner, TREE.nodes[3]);
   assert.equal(finished, true);
   const relabelled = { ...TREE, nodes: TREE.nodes.with(3, { ...TREE.nodes[3], text: "yes" }).with(5, { ...TREE.nodes[5], text: "no way" }) };
-  assert.equal(explainWinner(relabelled).second.step, 1);
+  assert.equal(explainWinner(relabelled).second?.step, 1);
   assert.equal(second, null, "two results of the same text are one");
-  assert.equal(greedy.step, 1);
-  assert.deepEqual([greedy.token.token, greedy.winnerToken.token], ["no", "yes"]);
+  assert.equal(greedy?.step, 1);
+  assert.deepEqual([greedy?.token.token, greedy?.winnerToken.token], ["no", "yes"]);
   assert.equal(explainWinner({ ...TREE, greedy_path: [1, 3] }).greedy, null);
 });
 

@@ -13,13 +13,14 @@ const numbers = {
   embeddings: [[1, 2, 3, 4]], token: token("सूरज"), previous: token("<s>", true), next: token("चमकता"),
   targetWords: [{ text: "सूरज", tokens: [0] }, { text: "चमकता", tokens: [1] }, { text: "है", tokens: [2] }],
   trace: { text: "The sun shines.", target: { tokens: [token("सूरज"), token("चमकता"), token("है"), token("</s>", true)] } },
-  top: [{ id: 4, text: "सूरज", prob: 0.8 }, { id: 9, text: "धूप", prob: 0.1 }, { id: 8, text: "दिन", prob: 0.05 }],
+  vocabularySize: 4000, top: [{ id: 4, text: "सूरज", prob: 0.8 }, { id: 9, text: "धूप", prob: 0.1 }, { id: 8, text: "दिन", prob: 0.05 }],
 };
-const right = (name, changes = {}) => questionOf(name, { ...numbers, ...changes }).choices.filter(({ correct }) => correct).map(({ text }) => text);
+const choicesOf = (name, changes = {}) => questionOf(name, { ...numbers, ...changes })?.choices ?? [];
+const right = (name, changes = {}) => choicesOf(name, changes).filter(({ correct }) => correct).map(({ text }) => text);
 
 test("one choice is right, and no two are alike", () => {
   for (const name of ["sentence", "tokens", "embedding", "states", "query_before", "scores", "softmax", "context", "decoder_state", "distribution", "word"]) {
-    const { choices } = questionOf(name, numbers);
+    const choices = choicesOf(name);
     assert.equal(choices.filter(({ correct }) => correct).length, 1, name);
     assert.equal(new Set(choices.map(({ text }) => text)).size, choices.length, name);
     assert.ok(choices.length >= 2, name);
@@ -27,12 +28,13 @@ test("one choice is right, and no two are alike", () => {
 });
 
 test("the right answer is that of the numbers", () => {
-  assert.deepEqual(right("sentence"), ["“सूरज”"]);
+  assert.deepEqual(right("sentence"), ["one token after the other"]);
+  assert.deepEqual(right("self_attention"), ["25"]);
   assert.deepEqual(right("tokens"), ["5"]);
   assert.deepEqual(right("scores"), ["“sun”"]);
   assert.deepEqual(right("scores", { scores: [1, 2, 3, 4, 9] }), ["“</s>”"]);
   assert.deepEqual(right("context"), ["90.0 %"]);
-  assert.deepEqual(right("distribution"), ["“धूप”"]);
+  assert.deepEqual(right("distribution"), ["all 4,000"]);
   assert.deepEqual(right("softmax"), ["1"]);
   assert.deepEqual(right("softmax", { kind: "luong" }), ["4.00"]);
 });
@@ -47,5 +49,5 @@ test("after the end nothing is read", () => {
 });
 
 test("numbers that leave no choice ask nothing", () => {
-  assert.equal(questionOf("sentence", { ...numbers, targetWords: [{ text: "हाँ", tokens: [0] }] }), null);
+  assert.equal(questionOf("scores", { ...numbers, source: [token("</s>", true)], scores: [1] }), null);
 });

@@ -23,7 +23,7 @@ function randomTree(seed) {
   return nodes;
 }
 
-const levels = (nodes, { depth }) => Object.values(Object.groupBy(nodes.keys(), (index) => depth[index]));
+const levels = (nodes, { depth }) => Object.values(Object.groupBy(nodes.keys(), (index) => depth[index])).map((level) => level ?? []);
 
 test("no two nodes of a level overlap, and all are within the extent", () => {
   for (let seed = 1; seed <= 30; seed += 1) {

@@ -27,7 +27,7 @@ from dhyan.pretrained import (
 )
 from dhyan.pretrained.card import Card, parse_card, read_card
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
-from dhyan.studio.examples import examples
+from dhyan.studio.examples import DEFAULT
 from experiments.pretrained.corpus import Primer, primer_pairs, without_everyday
 from experiments.pretrained.key_words import has_key_words
 from tests.pretrained.packed_models import CARD
@@ -80,14 +80,12 @@ def test_no_shipped_model_was_trained_on_an_everyday_sentence(monkeypatch):
         assert not [sentence for sentence in EVERYDAY_SENTENCES if sentence in seen]
 
 
-def test_the_first_examples_of_the_studio_are_new_to_the_english_hindi_models(monkeypatch):
+def test_the_default_examples_of_the_studio_are_new_to_the_english_hindi_models(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    first = [example.text for example in examples() if example.start]
-    assert len(first) == 5
     for name in model_names():
         if name.startswith("en-hi"):
             seen = read_training_sentences(name)
-            assert not [sentence for sentence in first if sentence in seen]
+            assert not [example.text for example in DEFAULT if example.text in seen]
 
 
 def test_sentences_of_the_training_text_are_seen(monkeypatch):
@@ -205,7 +203,7 @@ def test_a_run_is_fine_tuned_from_a_name_and_keeps_it(models, tmp_path):
     source, target = write_corpus(tmp_path, pairs=60)
     few = ("--set", "training.steps=2", "--set", "training.valid_sentences=2")
     files = ("--source", source, "--target", target)
-    words = ("train", "en-hi", "--init-from", "en-hi", *files, *few, "--threads", 1)
+    words = ("train", "--init", "en-hi", *files, *few, "--threads", 1)
     done = here(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     recipe = load_recipe(find_checkpoint(tmp_path / "runs" / "en-hi") / "recipe.toml")

@@ -2,6 +2,10 @@
 
 import pytest
 
+from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.request_job import Job, JobCancelledError, current_job
+from dhyan.studio.routes.beam import BeamRequest, tree_of
+
 SENTENCE = {"text": "The bank of the river is far."}
 MODELS = ["bottleneck", "bahdanau", "luong", "transformer", "sutskever"]
 
@@ -76,6 +80,15 @@ def test_sentences_that_do_not_fit_are_refused(client, fields, message):
     response = client.post("/api/beam", json={**SENTENCE, **fields})
     assert response.status_code == 400
     assert message in response.json()["error"]["message"]
+
+
+def test_the_search_of_a_client_that_is_gone_stops(models):
+    with ModelRegistry(models).get("transformer").translator() as translator:
+        with current_job(Job()) as job:
+            job.cancelled.set()
+            with pytest.raises(JobCancelledError):
+                tree_of(translator, BeamRequest(**SENTENCE))
+        assert tree_of(translator, BeamRequest(**SENTENCE)).results
 
 
 @pytest.mark.parametrize("beam", [0, 9, "4"])

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from dhyan.compare.test_sets import Sizes, primer_tests
-from dhyan.errors import UserError
 from dhyan.evaluation.metrics import count
 from dhyan.studio import training_coverage
 from dhyan.studio.registry import ModelRegistry
@@ -162,11 +161,15 @@ def test_unknown_models_and_invalid_counts_are_refused(client):
     assert client.post("/api/length", json={"per_bucket": 100_000}).status_code == 400
 
 
-def test_a_model_of_a_synthetic_task_is_refused(models):
-    recipe = training_coverage.recipe_of(ModelRegistry(models).get("luong"))
-    toy = replace(recipe, data=replace(recipe.data, task="reverse"))
-    with pytest.raises(UserError, match="reverse"):
-        bleu_by_length._direction("toy", toy)
+@pytest.mark.parametrize("data", [{"task": "reverse"}, {"target_language": "fr"}])
+def test_a_model_of_another_task_or_language_is_not_measured(models, cache, monkeypatch, data):
+    registry = ModelRegistry(models)
+    recipe = training_coverage.recipe_of(registry.get("luong"))
+    other = replace(recipe, data=replace(recipe.data, **data))
+    monkeypatch.setattr(bleu_by_length, "recipe_of", lambda model: other)
+    request = bleu_by_length.LengthRequest(model="luong", per_bucket=PER_BUCKET)
+    answer = list(bleu_by_length._evaluate(registry, cache, request))
+    assert answer == [("done", {"model": "luong", "unsuited": True})]
 
 
 def test_the_trained_length_comes_from_the_recipe_or_the_training_text(models, tmp_path):

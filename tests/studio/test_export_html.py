@@ -10,8 +10,9 @@ import sys
 import pytest
 
 from dhyan.insight.trace import Trace, trace
-from dhyan.studio.export_html import STATIC, export_html, export_trace, interactive
+from dhyan.studio.export_html import export_html, export_trace, interactive
 from dhyan.studio.model_cards import trace_card
+from dhyan.studio.page_files import STATIC
 from tests.insight.test_explain import ENGLISH, translator_of
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML")

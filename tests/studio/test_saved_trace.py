@@ -36,7 +36,7 @@ def client(saved):
 def test_a_saved_trace_is_listed_and_answers_its_own_sentence(client, trace_json):
     [card] = client.get("/api/models").json()
     assert (card["name"], card["saved"], card["score"]) == ("saved", ENGLISH[0], "heads")
-    assert card["views"] == ["translate", "heads"]
+    assert card["views"] == ["translate", "heads", "self_attention", "gravity", "scaling"]
     response = client.post("/api/translate", json={"text": ENGLISH[0], "model": "saved"})
     assert response.json() == json.loads(trace_json)
     stream = client.post("/api/translate/stream", json={"text": ENGLISH[0]}).text

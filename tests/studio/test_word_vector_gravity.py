@@ -11,8 +11,8 @@ import torch
 
 from dhyan.lessons.self_attention.gravity import gravity
 from dhyan.run import load
+from dhyan.studio.page_files import STATIC
 from dhyan.studio.routes.word_vector_gravity import project_words
-from dhyan.studio.server import STATIC
 
 TEXT = "Anil sends the money to Ravi."
 BANKS = {  # the sentences that the lesson of the view speaks of, and the word beside bank

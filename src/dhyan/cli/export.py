@@ -13,8 +13,6 @@ from dhyan.errors import UserError
 Format = Literal["html", "ctranslate2"]
 Weights = Literal["float32", "int8"]
 
-MAIL_BYTES = 12_000_000  # most mail servers take 20 MB, and attach files a third larger
-
 
 def export(
     model: Model,
@@ -70,6 +68,7 @@ def write_html(model: str, output: Path) -> None:
         raise UserError(f"{output}: is a folder; name a file")
     if not output.parent.is_dir():
         raise UserError(f"{output.parent}: there is no such folder; make it first")
+    from dhyan.studio.export_html import MAIL_BYTES
     from dhyan.studio.export_model import export_model
 
     page = export_model(model)

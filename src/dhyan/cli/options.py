@@ -118,7 +118,7 @@ Header = Annotated[str, option(Data, "header", default="auto")]
 Delimiter = Annotated[str, option(Data, "delimiter")]
 Unescape = Annotated[bool, option(Data, "unescape", "--unescape")]
 Dedupe = Annotated[bool, option(Data, "dedupe", "--dedupe")]
-InitFrom = Annotated[str, option(Training, "init_from", metavar="MODEL")]
+InitFrom = Annotated[str, option(Training, "init_from", "--init-from", "--init", metavar="MODEL")]
 InitVocabulary = Annotated[str, option(Training, "init_vocabulary", default="keep")]
 Tensorboard = Annotated[bool, option(Training, "tensorboard", "--tensorboard")]
 

@@ -26,7 +26,7 @@ def show(
             "-o",
             "--output",
             metavar="FILE",
-            help="Figure as .png, .svg or .pdf, or attention weights as .json.",
+            help="Figure as .png, .svg or .pdf, attention weights as .json, or a page as .html.",
             show_default="the terminal",
         ),
     ] = None,
@@ -82,9 +82,31 @@ def show(
         names = ", ".join(item.name for item in maps)
         warn(f"wrote {output}: {f'the weights of {names}' if maps else NO_ATTENTION}")
         return
+    if output and output.suffix.lower() == ".html":
+        _write_page(model, sentence, translator.options.beam if beam is None else beam, output)
+        return
     _draw(chosen, output)
     if others := len(maps) - len(chosen):
         warn(f"{others} more maps: --attention all, or part of a name such as {maps[0].name}")
+
+
+def _write_page(model: str, sentence: str, beam: int, output: Path) -> None:
+    """Write the page of the studio about one sentence."""
+    from dhyan.pretrained import model_folder
+
+    try:
+        from dhyan.studio.export_html import export_sentence
+        from dhyan.studio.registry import ModelRegistry
+        from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, TranslateRequest
+    except ModuleNotFoundError as missing:
+        raise UserError(f"a page needs {missing.name}: pip install 'dhyan[studio]'") from None
+
+    if len(sentence) > MAX_CHARACTERS:
+        raise UserError(f"{len(sentence)} characters; a page takes at most {MAX_CHARACTERS}")
+    request = TranslateRequest(text=sentence, beam=min(beam, MAX_BEAM))
+    page = export_sentence(ModelRegistry([model_folder(model)]), request)
+    output.write_text(page, encoding="utf-8")
+    warn(f"wrote {output}: {output.stat().st_size / 1e6:.1f} MB; open it in a browser")
 
 
 def _draw(maps: Sequence["AttentionMap"], output: Path | None) -> None:

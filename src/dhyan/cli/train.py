@@ -42,14 +42,14 @@ logger = logging.getLogger(__name__)
 
 RECIPE_HELP = (
     "Recipe: a .toml file, a model folder or pretrained model whose recipe to use, with --resume the "
-    "run folder to "
-    f"continue, or one of {', '.join(shipped_recipes())}."
+    "run folder to continue; with --init-from, by default that model's; or one of "
+    f"{', '.join(shipped_recipes())}."
 )
 
 
 @with_data_options
 def train(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help=RECIPE_HELP)],
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help=RECIPE_HELP)] = "",
     *,
     data: dict[str, Any],
     out: Annotated[
@@ -93,6 +93,9 @@ def train(
         "training.seed": seed,
     }
     log_to_stderr(quiet=quiet)
+    recipe = recipe or init_from
+    if not recipe:
+        raise UserError("Missing argument 'RECIPE'; see dhyan train --help")
     if resume and _is_run_to_resume(recipe, out):
         folder = Path(recipe)
         chosen = resumed_recipe(folder, overrides, options)

@@ -1,6 +1,6 @@
 """Record of a beam search: every hypothesis it considered, with scores, rank and what became of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,7 @@ from dhyan.config import DecodingOptions
 from dhyan.decoding.beam import Beam, Hypothesis
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.prepare_requests import RequestBuilder
+from dhyan.decoding.rules import Rule
 from dhyan.decoding.search import extend_until_done
 from dhyan.decoding.translator import Searcher, Translator
 from dhyan.errors import UnsupportedOption, UserError
@@ -153,7 +154,12 @@ class RecordingBeam:
 
 
 def record_beam_search(
-    translator: Translator, text: str, options: DecodingOptions, *, prefix: str = ""
+    translator: Translator,
+    text: str,
+    options: DecodingOptions,
+    *,
+    prefix: str = "",
+    rules: Sequence[Rule] = (),
 ) -> BeamRecord:
     """Translate a sentence by beam search and record the search; a beam of 1 is greedy search.
 
@@ -173,7 +179,9 @@ def record_beam_search(
     if request.required:
         raise UserError("a search with required placeholders is not recorded: leave out numbers")
     model, device = translator.ensemble, translator.device
-    searcher = Searcher(model, options, (), translator.target, device, translator.tokens_per_batch)
+    searcher = Searcher(
+        model, options, rules, translator.target, device, translator.tokens_per_batch
+    )
     start = RecordingBeam.start(options.width, options.length_penalty, device)
     with evaluation_mode(model):
         [hypotheses] = extend_until_done(

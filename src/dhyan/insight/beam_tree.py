@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dhyan.config import DecodingOptions
 from dhyan.decoding.beam_record import BeamRecord, Fate, record_beam_search
 from dhyan.decoding.forced_decoding import force_decode
+from dhyan.decoding.rules import Rule
 from dhyan.decoding.translator import Translator
 from dhyan.insight.explain import Labels
 from dhyan.special_tokens import BOS, EOS, NAMES
@@ -53,12 +54,17 @@ class BeamTree:
 
 
 def beam_tree(
-    translator: Translator, text: str, options: DecodingOptions, *, prefix: str = ""
+    translator: Translator,
+    text: str,
+    options: DecodingOptions,
+    *,
+    prefix: str = "",
+    rules: Sequence[Rule] = (),
 ) -> BeamTree:
     """Translate a sentence by beam search, and return everything that the search considered."""
-    record = record_beam_search(translator, text, options, prefix=prefix)
+    record = record_beam_search(translator, text, options, prefix=prefix, rules=rules)
     [greedy] = translator.translate_sentences(
-        [text], options.changed(beam=1, nbest=1), prefixes=prefix or None
+        [text], options.changed(beam=1, nbest=1), prefixes=prefix or None, rules=rules
     )
     greedy_ids = (*greedy.ids, *([EOS] if greedy.finished else []))
     masked, placeholders = translator.with_placeholders(text)

@@ -13,18 +13,21 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal
 
 from dhyan.errors import UserError
 from dhyan.insight.colors import weight_colors
-from dhyan.studio.model_cards import ModelCard, trace_card
+from dhyan.studio.model_cards import ALL_VIEWS, ModelCard, trace_card
+from dhyan.studio.page_files import STATIC, catalogue
 
 if TYPE_CHECKING:
     from dhyan.insight.trace import Trace
+    from dhyan.studio.recorded_responses import Recording
+    from dhyan.studio.registry import ModelRegistry
+    from dhyan.studio.schemas import TranslateRequest
 
-STATIC = files("dhyan.studio") / "static"
+MAIL_BYTES = 12_000_000  # most mail servers take 20 MB, and attach files a third larger
 ENTRY_MODULE = "main.js"
 FONT = 'url("/font/noto-sans-devanagari.ttf") format("truetype")'
 
@@ -41,14 +44,43 @@ _STYLE = re.compile(r'<link rel="stylesheet" href="/static/([^"]+)">\n?')
 _VIEW = re.compile(r"css/views/(\w+)\.css")
 
 
-def export_html(trace_json: str, card: ModelCard) -> str:
-    """The page with a trace inside."""
+def export_html(trace_json: str, card: ModelCard, recording: "Recording | None" = None) -> str:
+    """The page with a trace inside, and with recorded responses about its sentence."""
+    recorded = recording.responses if recording else {}
     responses = {
+        **recorded,
         "/api/models": [asdict(card)],
         "/api/colors": weight_colors(),
         "/api/translate": json.loads(trace_json),
     }
-    return standalone_page(responses, card.views, title=card.saved, shown_text=trace_json)
+    shown_text = trace_json + json.dumps(recorded, ensure_ascii=False)
+    tensors = base64.b64encode(recording.to_bytes()).decode() if recording else ""
+    blocks = {"embedded-tensors": tensors} if tensors else None
+    return standalone_page(
+        responses, card.views, title=card.saved, shown_text=shown_text, blocks=blocks
+    )
+
+
+def export_sentence(registry: "ModelRegistry", request: "TranslateRequest") -> str:
+    """The page with all that its rooms show about one sentence; with a saved trace, only that.
+
+    The operands of heads are left out where the page would be too large.
+    """
+    from dhyan.studio.recorded_responses import record
+    from dhyan.studio.traces import trace_json
+
+    trace, model = trace_json(registry, request), registry.get(request.model)
+    card = trace_only_card(model.card(), trace)
+    if model.saved:
+        return export_html(trace, card)
+    for heads in (True, False):
+        recording = record(registry, request, heads=heads)
+        views = (*recording.views(), *card.views)
+        own = replace(card, views=tuple(view for view in ALL_VIEWS if view in views))
+        page = export_html(trace, own, recording)
+        if len(page) < MAIL_BYTES:
+            break
+    return page
 
 
 def standalone_page(
@@ -58,22 +90,21 @@ def standalone_page(
     title: str,
     shown_text: str,
     blocks: Mapping[str, str] | None = None,
+    worker: bool = False,
 ) -> str:
     """The page as one file, with the server's responses and only these views.
 
     The font has the characters of `shown_text`. `blocks` are further data by element id, JSON or
-    base64, and may hold a worker.
+    base64; `worker` says that they hold one.
     """
     names = _required_modules(ENTRY_MODULE, *(f"views/{view}.js" for view in views))
-    catalogues = {
-        f"/static/text/{language}.json": _catalogue(language) for language in ("en", "hi")
-    }
+    catalogues = {f"/static/text/{language}.json": catalogue(language) for language in ("en", "hi")}
     texts = json.dumps(catalogues, ensure_ascii=False)
     font = subset_font("".join(map(_module, names)) + texts + shown_text, "woff")
     style = _styles(views).replace(FONT, _data_url(font, "font/woff"))
     import_map = safe_json({"imports": {f"dhyan/{name}": _module_url(name) for name in names}})
     start = f'import "dhyan/{ENTRY_MODULE}";'
-    policy = _security_policy(style, import_map, start, worker=bool(blocks))
+    policy = _security_policy(style, import_map, start, worker=worker)
     page = _STYLE.sub("", (STATIC / "index.html").read_text(encoding="utf-8"))
     data = {"embedded-responses": safe_json({**responses, **catalogues}), **(blocks or {})}
     for old, new in {  # the data come last, so that nothing is replaced in them
@@ -220,10 +251,6 @@ def _required_modules(*entries: str) -> list[str]:
             imports = [_resolve(name, match[2]) for match in _IMPORT.findall(_module(name))]
             queue += [path for path in imports if "${" not in path]
     return sorted(modules)
-
-
-def _catalogue(language: str) -> Any:
-    return json.loads((STATIC / "text" / f"{language}.json").read_text(encoding="utf-8"))
 
 
 def _module(name: str) -> str:

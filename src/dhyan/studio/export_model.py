@@ -54,7 +54,7 @@ def export_model(model: str | Path) -> str:
         "model-weights": base64.b64encode(int8_weights(checked)).decode(),
     }
     return standalone_page(
-        responses, card.views, title=card.name, shown_text=DEVANAGARI, blocks=blocks
+        responses, card.views, title=card.name, shown_text=DEVANAGARI, blocks=blocks, worker=True
     )
 
 

@@ -29,7 +29,8 @@ ROOMS = {  # of the page, with the views of each; the first has the path of its 
     "playground": ("self_attention", "gravity", "scaling"),
 }
 STAGES = ("inside/mask", "inside/layers")  # paths of parts of a view
-OF_EVERY_MODEL = tuple(view for room, views in ROOMS.items() if room != "inside" for view in views)
+ALL_VIEWS = tuple(view for views in ROOMS.values() for view in views)
+OF_EVERY_MODEL = tuple(view for view in ALL_VIEWS if view not in ROOMS["inside"])
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def views_of_recipe(recipe: Recipe) -> tuple[str, ...]:
 def views_of_trace(trace: Mapping[str, Any]) -> tuple[str, ...]:
     """The views that a trace can fill without its model."""
     multi_head = any(block["shape"][0] > 1 for block in trace["attention"])
-    return ("translate", "heads") if multi_head else ("translate",)
+    return ("translate", *(["heads"] if multi_head else []), *ROOMS["playground"])
 
 
 def _recurrent_score(trace: Mapping[str, Any]) -> str:

@@ -94,6 +94,7 @@ class TraceFile(StrictModel):
     steps: list[Step]
     attention: list[SavedAttention]
     score: FiniteFloat
+    unknown_words: list[str] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def check_shapes(self) -> "TraceFile":

@@ -8,7 +8,6 @@ import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI
@@ -18,6 +17,7 @@ from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
 from dhyan.studio.model_cards import ROOMS, STAGES
+from dhyan.studio.page_files import STATIC, catalogue
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import CancellableRoute
 from dhyan.studio.routes import (
@@ -42,7 +42,6 @@ ROUTES = (
     translate, operands, heads, mask_tests, bleu_by_length, word_vector_gravity, training, export,
     beam,
 )  # fmt: skip
-STATIC = files("dhyan.studio") / "static"
 IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
 OLD_PATHS = {"translate/compare"}  # of links to an earlier page, which reads them
 MAX_BODY_BYTES = 64 * 1024
@@ -107,7 +106,13 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _not_found() -> str:
-    links = "".join(f'<li><a href="/{room}">{room.capitalize()}</a></li>' for room in ROOMS)
+    """The page for an unknown address, in both languages: the address does not say which."""
+    english, hindi = catalogue("en")["frame"], catalogue("hi")["frame"]
+    links = "".join(
+        f'<li><a href="/{room}">{english[f"room_{room}"]}'
+        f' · <span lang="hi">{hindi[f"room_{room}"]}</span></a></li>'
+        for room in ROOMS
+    )
     styles = "".join(
         f'<link rel="stylesheet" href="/static/css/{name}.css">' for name in ("base", "not_found")
     )
@@ -115,11 +120,11 @@ def _not_found() -> str:
         '<!doctype html><html lang="en" data-theme="auto"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="/static/icon.svg" type="image/svg+xml">'
-        f"<title>Not found · dhyan</title>{styles}"
+        f"<title>{english['not_found']} · dhyan</title>{styles}"
         '<main class="not-found"><p class="logo"><b lang="hi">ध्यान</b> dhyan</p>'
-        "<h1>There is no such page</h1>"
-        '<p lang="hi">ऐसा कोई पृष्ठ नहीं है।</p>'
-        f"<nav aria-label='Rooms'><ul>{links}</ul></nav></main></html>"
+        f"<h1>{english['not_found']}</h1>"
+        f'<p lang="hi">{hindi["not_found"]}</p>'
+        f'<nav aria-label="{english["rooms"]}"><ul>{links}</ul></nav></main></html>'
     )
 
 

@@ -115,6 +115,14 @@ def test_vectors_are_learned_from_a_text(tmp_path):
     assert len(result.near[0]) == 2
 
 
+def test_rare_words_have_vectors_with_a_smaller_min_count(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(["The ripe mango is sweet."] * 50 + ["A fast train was late."] * 3))
+    with pytest.raises(UserError, match="late"):
+        lesson("late", corpus=str(path))
+    assert lesson("late", corpus=str(path), min_count=3).vocabulary_size == 10
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

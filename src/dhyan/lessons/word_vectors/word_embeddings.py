@@ -92,6 +92,7 @@ def word_embeddings(
     most: int = 50_000,
     sentences: int = 60_000,
     count: int = 6,
+    min_count: int = 5,
     steps: int | None = None,
     seed: int = 1,
     on_progress: ProgressCallback | None = None,
@@ -99,10 +100,11 @@ def word_embeddings(
     """Neighbours of words, and of a − b + c; with its defaults it takes about 15 s on two cores.
 
     Vectors are learned from a `corpus`, a text file with a sentence on each line, or from so many
-    sentences of the primer. If a file of `vectors` is named (word2vec's or GloVe's), neighbours are
-    looked for among the first `most` words in it, which are the most frequent, or among those of
-    the corpus if one is named too. `words` and `analogy` have defaults for the primer alone; with a
-    corpus or vectors of your own, give the words, and an analogy if you want one.
+    sentences of the primer; a word needs `min_count` occurrences. If a file of `vectors` is named
+    (word2vec's or GloVe's), neighbours are looked for among the first `most` words in it, which are
+    the most frequent, or among those of the corpus if one is named too. `words` and `analogy` have
+    defaults for the primer alone; with a corpus or vectors of your own, give the words, and an
+    analogy if you want one.
     """
     own = bool(corpus or vectors)
     if words is None and own:
@@ -118,7 +120,12 @@ def word_embeddings(
     else:
         texts = read_corpus(corpus, sentences, seed)
         word_vectors = learn_vectors(
-            texts, vectors, steps=steps, seed=seed, on_progress=on_progress
+            texts,
+            vectors,
+            min_count=parse_int("min_count", min_count),
+            steps=steps,
+            seed=seed,
+            on_progress=on_progress,
         )
     chosen = tuple(_vocabulary_form(word, word_vectors) for word in parse_words(words or WORDS))
     lists = tuple(nearest_to(word_vectors, word, count=count) for word in chosen)
@@ -168,13 +175,16 @@ def learn_vectors(
     texts: Sequence[Sequence[str]],
     path: str,
     *,
+    min_count: int = 5,
     steps: int | None,
     seed: int,
     on_progress: ProgressCallback | None,
 ) -> WordVectors:
     """Vectors of the texts' words: learned from the texts, or read from a file if one is named."""
     if not path:
-        return train_skip_gram(texts, steps=steps, seed=seed, on_progress=on_progress)
+        return train_skip_gram(
+            texts, min_count=min_count, steps=steps, seed=seed, on_progress=on_progress
+        )
     vectors = read_vectors(path, vocabulary(texts))
     if len(vectors.words) < 2:
         raise UserError(

@@ -7,10 +7,13 @@ from fastapi import FastAPI
 from pydantic import Field
 
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.request_job import check
 from dhyan.studio.schemas import MAX_BEAM, MAX_TOKENS, TranslateRequest
 from dhyan.studio.traces import check_length, translate
 
 if TYPE_CHECKING:
+    from dhyan.decoding.translator import Translator
+    from dhyan.insight.beam_tree import BeamTree
     from dhyan.insight.logit_lens import LogitLens
     from dhyan.text.tokenizer import Tokenizer
 
@@ -28,12 +31,8 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
     @app.post("/api/beam")
     def beam(request: BeamRequest) -> dict[str, Any]:
-        from dhyan.insight.beam_tree import beam_tree
-
         with registry.get(request.model).translator() as translator:
-            check_length(translator, request.text)
-            options = translator.options.changed(beam=request.beam, nbest=1, max_length=MAX_TOKENS)
-            return asdict(beam_tree(translator, request.text, options, prefix=request.prefix))
+            return asdict(tree_of(translator, request))
 
     @app.post("/api/layers")
     def layers(request: TranslateRequest) -> dict[str, Any]:
@@ -46,6 +45,17 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
             translation = translate(translator, request)
             lens = logit_lens(translator, request.text, translation)
             return lens_json(lens, translator.target)
+
+
+def tree_of(translator: "Translator", request: BeamRequest) -> "BeamTree":
+    """The tree of a request's search, which stops at its next step when the client is gone."""
+    from dhyan.decoding.rules import observe
+    from dhyan.insight.beam_tree import beam_tree
+
+    check_length(translator, request.text)
+    options = translator.options.changed(beam=request.beam, nbest=1, max_length=MAX_TOKENS)
+    rules = [observe(lambda ids: check())]
+    return beam_tree(translator, request.text, options, prefix=request.prefix, rules=rules)
 
 
 def lens_json(lens: "LogitLens", tokenizer: "Tokenizer") -> dict[str, Any]:

@@ -27,7 +27,6 @@ from dhyan.web.body_format import server_sent_event
 
 if TYPE_CHECKING:
     from dhyan.compare.test_sets import EvaluationExample
-    from dhyan.config import Recipe
     from dhyan.decoding.translator import Translator
     from dhyan.evaluation.metrics import Counts
 
@@ -144,7 +143,11 @@ def _evaluate(
 ) -> Iterator[Event]:
     model = registry.get(request.model)
     recipe = recipe_of(model)
-    backwards = _direction(model.name, recipe) == BACKWARDS
+    direction = recipe.data.source_language, recipe.data.target_language
+    if recipe.data.task not in ("", "primer") or direction not in (FORWARDS, BACKWARDS):
+        yield "done", {"model": model.name, "unsuited": True}
+        return
+    backwards = direction == BACKWARDS
     core_share = cache.core_share(registry)
     key = (model.name, request.per_bucket, request.beam, core_share)
     if key in cache.results:
@@ -270,18 +273,6 @@ def _buckets() -> Iterator[tuple[int, int]]:
 
     for first, after in pairwise(LENGTHS):
         yield max(first, MIN_WORDS), after - 1
-
-
-def _direction(name: str, recipe: "Recipe") -> tuple[str, str]:
-    """Source and target language, which must be English and Hindi."""
-    data = recipe.data
-    unknown = "an unknown language"
-    languages = data.source_language or unknown, data.target_language or unknown
-    if data.task not in ("", "primer"):
-        raise UserError(f"{name} learned the task {data.task!r}, for which there are no sentences")
-    if languages not in (FORWARDS, BACKWARDS):
-        raise UserError(f"{name} goes from {' to '.join(languages)}; these sentences are en and hi")
-    return languages
 
 
 def _max_length(translator: "Translator", sentence: str) -> int:

@@ -10,7 +10,7 @@ from pydantic import Field
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.schemas import TranslateRequest
-from dhyan.studio.traces import trace_json, trace_of
+from dhyan.studio.traces import trace_of
 
 if TYPE_CHECKING:
     from dhyan.attention_maps import AttentionMap
@@ -50,11 +50,9 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
     @app.post("/api/export.html")
     def export(request: TranslateRequest) -> Response:
-        from dhyan.studio.export_html import export_html, trace_only_card
+        from dhyan.studio.export_html import export_sentence
 
-        trace = trace_json(registry, request)
-        card = trace_only_card(registry.get(request.model).card(), trace)
-        return HTMLResponse(export_html(trace, card))
+        return HTMLResponse(export_sentence(registry, request))
 
     @app.get("/api/font/subset.ttf")
     def font(text: Characters) -> Response:

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
+from dhyan.studio.request_job import check
 from dhyan.studio.routes.operands import HeadRequest
 from dhyan.studio.schemas import TranslateRequest, to_json
 from dhyan.studio.traces import trace_of, translate
@@ -123,6 +124,7 @@ def _logprobs(translator: "Translator", text: str, translation: "Translation") -
     from dhyan.decoding.forced_decoding import evaluation_mode
     from dhyan.insight.explain import target_ids
 
+    check()
     target = Tokens.pad([target_ids(translation)])
     batch = Batch(Tokens.pad([translator.encode(text)]), target).to(translator.device)
     with evaluation_mode(translator.ensemble), torch.inference_mode():

@@ -3,6 +3,8 @@
 Another route computes attention over the matrices of a request, to check the page's arithmetic.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import FastAPI
@@ -15,6 +17,7 @@ from dhyan.studio.traces import trace_of, translate
 
 if TYPE_CHECKING:
     from dhyan.attention.attend import AttentionResult
+    from dhyan.insight.trace import TracedAttention
 
 
 class HeadRequest(TranslateRequest):
@@ -57,29 +60,15 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
     @app.post("/api/head")
     def head(request: HeadRequest) -> dict[str, Any]:
-        from dhyan.insight.head_operands import head_operands
-
         attentions = trace_of(registry, request).of_role(request.role)
         blocks = [block for block in attentions if block.layer == request.layer]
         if not blocks:
             raise UserError(f"this model has no attention of that role in layer {request.layer}")
-        name, heads = blocks[0].name, len(blocks[0].weights)
-        with registry.get(request.model).translator() as translator:
-            translation = translate(translator, request)
-            selected = head_operands(translator, request.text, translation, name, request.head)
-            all_heads = [
-                selected
-                if head == request.head
-                else head_operands(translator, request.text, translation, name, head)
-                for head in range(1, heads + 1)
-            ]
-            bias = translator.model.get_parameter(f"{name}.output.bias")
-            return {
-                **to_json(selected),
-                "contexts": to_json([operands.context for operands in all_heads]),
-                "output_weights": to_json([operands.output_weight for operands in all_heads]),
-                "bias": to_json(bias),
-            }
+        block, count = blocks[0], len(blocks[0].weights)
+        if request.head > count:
+            raise UserError(f"head {request.head}: {block.name} has {count}; give one from 1 on")
+        responses = head_responses(registry, request, block)
+        return next(islice(responses, request.head - 1, None))
 
     @app.post("/api/activations")
     def activations(request: TranslateRequest) -> dict[str, Any]:
@@ -100,6 +89,26 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
     def attend(request: AttendRequest) -> dict[str, Any]:
         result = attend_words(request)
         return {"weights": result.weights.tolist(), "outputs": result.context.tolist()}
+
+
+def head_responses(
+    registry: ModelRegistry, request: TranslateRequest, block: "TracedAttention"
+) -> Iterator[dict[str, Any]]:
+    """The operands of every head of an attention, each with what joins them all."""
+    from dhyan.insight.head_operands import head_operands
+
+    with registry.get(request.model).translator() as translator:
+        translation = translate(translator, request)
+        heads = [
+            head_operands(translator, request.text, translation, block.name, head)
+            for head in range(1, len(block.weights) + 1)
+        ]
+        joined = {
+            "contexts": to_json([head.context for head in heads]),
+            "output_weights": to_json([head.output_weight for head in heads]),
+            "bias": to_json(translator.model.get_parameter(f"{block.name}.output.bias")),
+        }
+    return ({**to_json(head), **joined} for head in heads)
 
 
 def attend_words(request: AttendRequest) -> "AttentionResult":

@@ -39,12 +39,16 @@ PROBE = "Anil sends the money to Ravi."
 
 @dataclass(frozen=True)
 class Toy:
-    """A toy task, learnt in a minute: a recipe with settings, and a probe sentence to watch."""
+    """A toy task, learnt in a minute: a recipe with settings, and a probe sentence to watch.
+
+    `languages` are those of its two sides, if its letters are words of a language.
+    """
 
     recipe: str
     settings: Mapping[str, Any]
     probe: str
     expected: str
+    languages: tuple[str, str] | None = None
 
 
 def _schedule(steps: int) -> dict[str, Any]:
@@ -124,6 +128,7 @@ TOYS: Mapping[str, Toy] = {
         },
         "Anil sends the money to Ravi.",
         "अनिल रवि को पैसा भेजता है।",
+        ("en", "hi"),
     ),
 }
 
@@ -166,6 +171,7 @@ class Run:
             "toy": bool(self.toy),
             "probe": self.toy.probe if self.toy else PROBE,
             "expected": self.toy.expected if self.toy else "",
+            "languages": self.toy.languages if self.toy else None,
             "curves": (self.folder / METRICS).is_file(),
             "checkpoints": sorted(steps_in(self.folder)),
             "progress": asdict(self.progress()),

@@ -8,12 +8,12 @@ export class ApiError extends Error {}
 const postOptions = (body, signal) => ({ method: "POST", headers: { "content-type": "application/json" },
   body: JSON.stringify(body), signal });
 
-/** POST a JSON body. @param {string} path @param {unknown} body */
+/** POST a JSON body. @param {string} path @param {unknown} body @param {AbortSignal} [signal] */
 export const post = (path, body, signal) =>
   (standalone ? embedded(path, body, signal) : requestJson(path, postOptions(body, signal)));
 
-/** GET a path. @param {string} path */
-export const get = (path, signal = undefined) => (standalone ? embedded(path) : requestJson(path, { signal }));
+/** GET a path. @param {string} path @param {AbortSignal} [signal] */
+export const get = (path, signal) => (standalone ? embedded(path) : requestJson(path, { signal }));
 
 /** Download a file; POST if there is a body. @returns {Promise<Blob>} */
 export async function fetchFile(path, body) {
@@ -26,11 +26,12 @@ export async function fetchFile(path, body) {
  * @param {string} path
  * @param {Record<string, string | number> | null} body null sends a GET request
  * @param {(type: string, data: any) => void} onEvent
+ * @param {AbortSignal} [signal]
  */
 export async function stream(path, body, onEvent, signal) {
   if (standalone) return onEvent("done", await embedded(path, body, signal, (tokens) => onEvent("tokens", { tokens })));
   const response = await request(path, body ? postOptions(body, signal) : { signal });
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = /** @type {ReadableStream<BufferSource>} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
   let buffer = "";
   let finished = false;
   for (;;) {
@@ -41,7 +42,7 @@ export async function stream(path, body, onEvent, signal) {
     if (done) break;
     buffer += value;
     const events = buffer.split("\n\n");
-    buffer = events.pop();
+    buffer = events.pop() ?? "";
     for (const event of events) {
       const type = field(event, "event: ");
       const data = JSON.parse(field(event, "data: ") ?? "null");
@@ -67,6 +68,7 @@ async function embedded(path, body, signal, onTokens) {
   if (answers(path)) return askModel(path, body, onTokens, signal).catch(asApiError);
   const response = embeddedResponse(path, body);
   if (response === undefined) throw new ApiError(hasModel ? "server_only" : "trace_only");
+  if (response?.error) throw new ApiError(response.error);
   return response;
 }
 

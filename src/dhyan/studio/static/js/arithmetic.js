@@ -9,31 +9,14 @@
  */
 
 import { el, svg, setChildren } from "./dom.js";
-import { formatNumber, sum, formatTiny } from "./numbers.js";
+import { agreementBadge } from "./agreement.js";
+import { formatNumber, sum } from "./numbers.js";
 import { linearScale } from "./scales.js";
 import { message } from "./messages.js";
 import { strip, maxAbs } from "./vector_strips.js";
 import { signedColor, textColor } from "./colors.js";
 
-const CLOSE = 1e-5; // relative; models compute in single precision, the page in double
 const LARGEST_FIRST = "size";
-
-/**
- * Whether a difference is within rounding error, and the text that says so.
- * @param {number} difference @param {number} [size] magnitude of the largest addend
- */
-export function agreement(difference, size = 1) {
-  const matches = difference <= CLOSE * Math.max(1, size);
-  const key = difference === 0 ? "sum_exact" : matches ? "sum_agrees" : "sum_differs";
-  return { matches, text: message(key, formatTiny(difference)) };
-}
-
-/** The agreement as a badge, marked by a sign as well as by colour. */
-export function badge(difference, size = 1) {
-  const { matches, text } = agreement(difference, size);
-  return el("span", { class: `badge ${matches ? "match" : "mismatch"}` },
-    el("span", { "aria-hidden": "true" }, matches ? "✓ " : "≠ "), text);
-}
 
 /**
  * @typedef {object} Sum
@@ -46,6 +29,7 @@ export function badge(difference, size = 1) {
  * @property {{symbol: string, value: number}} [transform]
  * @property {number} [total] the sum, where already computed
  * @property {number} [modelValue] the model's value
+ * @property {(term: number, factor: number) => Sum | null} [origin] the sum that a factor comes from
  * @property {{label: string | Node, values: number[], ariaLabel: string, selected: number, onSelect: (index: number) => Sum}} [vector]
  *   the vector that contains the number; another element may be selected
  */
@@ -58,21 +42,35 @@ export function openSum(spec) {
     click: (event) => { if (event.target === dialog) dialog.close(); },
   } }, body);
   let order = "";
+  /** @type {Sum[]} */
+  const trail = []; // the sums that led to the one shown
 
+  /** @param {Sum} current */
   function show(current, { refocus = false } = {}) {
+    const open = (/** @type {Sum} */ origin) => {
+      trail.push(current);
+      show(origin);
+      body.querySelector("button")?.focus();
+    };
+    const { vector } = current;
+    const back = () => {
+      show(/** @type {Sum} */ (trail.pop()));
+      body.querySelector("button")?.focus();
+    };
     setChildren(body,
       heading(current.title, () => dialog.close()),
+      trail.length > 0 && el("button", { type: "button", class: "sum-back", on: { click: back } }, `← ${trail[trail.length - 1].title}`),
       current.formula && el("p", { class: "sum-formula", lang: "en" }, current.formula),
-      current.vector && strip({ ...current.vector, onOpen: (index) => show(current.vector.onSelect(index), { refocus: true }) }),
+      vector && strip({ ...vector, onOpen: (index) => show(vector.onSelect(index), { refocus: true }) }),
       resultLine(current), runningTotal(current),
       current.terms.length > 1 && sorting(current),
-      termTable(current, order));
+      termTable(current, order, open));
     if (refocus) body.querySelector(".strip-cell.selected")?.focus();
   }
 
   function sorting(current) {
     const choose = (value) => el("button", { type: "button", "aria-pressed": order === value,
-      on: { click: () => { order = value; show(current); body.querySelector(".sum-order [aria-pressed=true]").focus(); } } },
+      on: { click: () => { order = value; show(current); body.querySelector(".sum-order [aria-pressed=true]")?.focus(); } } },
     message(value ? "sum_size" : "sum_order"));
     return el("div", { class: "sum-order", role: "group", "aria-label": message("sum_sorting") },
       el("span", { class: "muted" }, message("sum_terms", current.terms.length)), choose(""), choose(LARGEST_FIRST));
@@ -123,9 +121,9 @@ function resultLine(current) {
   if (current.modelValue !== undefined) {
     parts.push(el("div", {}, el("dt", {}, message("sum_model")), el("dd", { class: "number" }, formatAny(current.modelValue, 6))));
   }
-  const size = current.modelValue !== undefined && maxAbs([current.modelValue, result], current.transform ? [] : current.terms.map(productOf));
+  const { modelValue } = current;
   return el("div", { class: "sum-result" }, el("dl", {}, ...parts),
-    current.modelValue !== undefined && badge(current.modelValue === result ? 0 : Math.abs(result - current.modelValue), size));
+    modelValue !== undefined && agreementBadge(modelValue === result ? 0 : Math.abs(result - modelValue), maxAbs([modelValue, result], current.transform ? [] : current.terms.map(productOf))));
 }
 
 /** The running total as a line chart. */
@@ -146,17 +144,21 @@ function runningTotal(current) {
 }
 
 /** A table row per term: factors, product, running total. */
-function termTable(current, order) {
+function termTable(current, order, open) {
   const lines = current.terms.map((term, index) => ({ term, at: index, product: productOf(term) }));
   if (order === LARGEST_FIRST) lines.sort((a, b) => Math.abs(b.product) - Math.abs(a.product));
   const largest = maxAbs(lines.map((line) => line.product));
   const pair = current.symbols.length > 1;
   let total = 0;
-  const line = (name, factors, product) => {
+  /** A number that opens the sum it comes from. */
+  const linked = (number, origin) => (origin ? el("button", { type: "button", class: "sum-origin", title: message("sum_origin", origin.title),
+    on: { click: () => open(origin) } }, number) : number);
+  /** @param {string} name @param {(number | null)[]} factors @param {number} product @param {(factor: number) => Sum | null | undefined} [origin] */
+  const line = (name, factors, product, origin) => {
     total += product;
     const background = signedColor(product, largest);
     return el("tr", {}, el("th", { scope: "row" }, name),
-      ...factors.map((factor) => el("td", {}, factor === null ? "" : formatAny(factor, 4))),
+      ...factors.map((factor, position) => el("td", {}, factor === null ? "" : linked(formatAny(factor, 4), origin?.(position)))),
       pair && el("td", {}, el("span", { class: "sum-product", style: { background, color: textColor(background) } }, formatAny(product, 4))),
       el("td", {}, formatAny(total, 4)));
   };
@@ -167,6 +169,6 @@ function termTable(current, order) {
         ...current.symbols.map((symbol) => el("th", { scope: "col" }, symbol)),
         pair && el("th", { scope: "col" }, current.symbols.join(" · ")),
         el("th", { scope: "col" }, message("sum_running")))),
-      el("tbody", {}, ...lines.map(({ term, at: index, product }) => line(current.termLabels?.[index] ?? String(index + 1), term, product)),
+      el("tbody", {}, ...lines.map(({ term, at: index, product }) => line(current.termLabels?.[index] ?? String(index + 1), term, product, (factor) => current.origin?.(index, factor))),
         ...(current.addends ?? []).map((addend) => line(`+ ${addend.symbol}`, pair ? blank : [addend.value], addend.value)))));
 }

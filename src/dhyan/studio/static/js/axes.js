@@ -20,7 +20,7 @@ export const formatPlain = (value) => String(Number(value.toPrecision(4))).repla
 
 /** The tick format of an axis. @param {Axis} axis @returns {(value: number) => string} */
 export const tickFormat = (axis) =>
-  axis.scale === "names" ? (value) => axis.names[value] ?? "" : axis.format ?? formatPlain;
+  axis.names ? (value) => axis.names?.[value] ?? "" : axis.format ?? formatPlain;
 
 /** Grid lines and tick labels of both axes; an axis of names has no lines. @param {{x: DrawnAxis, y: DrawnAxis}} axes @param {Box} box */
 export function axesGrid({ x, y }, { left, right, above, below }) {

@@ -20,7 +20,7 @@ export function drawChart(spec, width) {
   const ends = (spec.legend ?? "ends") === "ends" && width >= 560;
   const top = !ends && spec.legend !== "none" && names.length > 1;
   const points = spec.series.flatMap((series) => series.points);
-  const ys = points.flatMap((point) => [point.y, point.low, point.high]).filter(Number.isFinite);
+  const ys = points.flatMap(({ y, low = y, high = y }) => [y, low, high]).filter(Number.isFinite);
   const height = spec.height ?? 320;
   const keys = top ? legend(spec, width) : null;
   const above = 12 + ROW + (keys?.height ?? 0);

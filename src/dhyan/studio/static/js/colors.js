@@ -10,10 +10,15 @@ export function setPalette(palette) {
   tables = palette;
 }
 
-export const isDark = () =>
-  document.documentElement.dataset.theme === "dark" ||
-  (document.documentElement.dataset.theme === "auto" &&
-    matchMedia("(prefers-color-scheme: dark)").matches);
+const isSystemDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
+
+export function isDark() {
+  const { theme } = document.documentElement.dataset;
+  return theme === "dark" || (theme === "auto" && isSystemDark());
+}
+
+/** The theme that does not look like the current one; "auto" where that is the system's. */
+export const otherTheme = () => (isDark() !== isSystemDark() ? "auto" : isDark() ? "light" : "dark");
 
 /** Position of a weight among a number of shades, from 0 on; the scale "sqrt" separates small weights better.
  * @param {number} value from 0 to 1 @param {string} scale "linear" or "sqrt" @param {number} shades */

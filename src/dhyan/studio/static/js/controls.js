@@ -61,11 +61,17 @@ export function slider(label, key, { min, max, step = 1 }, format = String) {
     input.setAttribute("aria-valuetext", format(value));
   }
   const node = el("label", { class: "field slider" }, el("span", {}, label), input, output);
-  /** Show the value of the state after a change from elsewhere. */
-  return Object.assign(node, { sync() {
-    input.value = String(state[key]);
-    showValue(state[key]);
-  } });
+  return Object.assign(node, {
+    /** Set the largest value. @param {number} max */
+    limit(max) {
+      input.max = String(max);
+    },
+    /** Show the value of the state after a change from elsewhere. */
+    sync() {
+      input.value = String(state[key]);
+      showValue(state[key]);
+    },
+  });
 }
 
 /** Toggle button ("1" or "0" in the state); `isOn` where the view chooses the default. @param {string} label @param {string} key */

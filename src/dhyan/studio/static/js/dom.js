@@ -72,6 +72,9 @@ function build(element, attributes, children) {
   return element;
 }
 
+/** The context of a canvas; every browser of the page has it. @param {HTMLCanvasElement} canvas */
+export const contextOf = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+
 /** @param {Child} child @returns {child is Node | string} */
 const present = (child) => child !== null && child !== undefined && child !== false;
 

@@ -29,13 +29,14 @@ export function loadModel() {
   worker = new Worker(url, { type: "module" });
   worker.addEventListener("message", ({ data }) => receive(data));
   worker.addEventListener("error", () => fail(new Error("model_failed")));
-  worker.postMessage({ type: "load", facts, weights: document.querySelector("#model-weights").textContent });
+  worker.postMessage({ type: "load", facts, weights: document.querySelector("#model-weights")?.textContent });
 }
 
 /** The model's answer; an aborted request is cancelled in the worker. @param {string} path @param {object} body
  * @param {(tokens: string[]) => void} onTokens @param {AbortSignal} [signal] @returns {Promise<any>} */
-export function askModel(path, body, onTokens = () => {}, signal = undefined) {
+export function askModel(path, body, onTokens = () => {}, signal) {
   if (failure) return Promise.reject(failure);
+  if (signal?.aborted) return Promise.reject(signal.reason);
   loadModel();
   requests += 1;
   const id = requests;
@@ -43,7 +44,7 @@ export function askModel(path, body, onTokens = () => {}, signal = undefined) {
     const cancel = () => {
       if (!waiting.delete(id)) return;
       worker.postMessage({ type: "cancel", id });
-      reject(new DOMException("the request was given up", "AbortError"));
+      reject(signal?.reason);
     };
     signal?.addEventListener("abort", cancel, { once: true });
     waiting.set(id, { resolve, reject, onTokens });

@@ -25,7 +25,7 @@ export function setExportSource(source) {
 }
 
 const sentenceOf = (view) => view.trace?.text ?? state.text;
-const metadata = (view) => ({ title: `${message(`view_${state.view}`)} · ${sentenceOf(view)}`,
+const metadata = (view) => ({ title: [message(`view_${state.view}`), sentenceOf(view)].filter(Boolean).join(" · "),
   text: view.trace?.translation ?? "", link: location.href });
 const figureFile = (suffix) => (view) => fetchFile(`/api/figure.${suffix}`, figure(view));
 
@@ -33,13 +33,13 @@ const figureFile = (suffix) => (view) => fetchFile(`/api/figure.${suffix}`, figu
  * @type {FormatGroup[]} */
 const GROUPS = [
   { name: "export_view", unavailable: (view) => !view.picture && "export_no_picture", formats: [
-    ["svg", "export_view_svg", async (view) => asSvg(view.picture, metadata(view))],
-    ["png", "export_view_png", (view) => asPng(view.picture, metadata(view))]] },
+    ["svg", "export_view_svg", async (view) => asSvg(/** @type {Element} */ (view.picture), metadata(view))],
+    ["png", "export_view_png", (view) => asPng(/** @type {Element} */ (view.picture), metadata(view))]] },
   { name: "export_figure", server: true, unavailable: noTrace, formats: [
     ["svg", "export_figure_svg", figureFile("svg")], ["png", "export_figure_png", figureFile("png")],
     ["pdf", "export_figure_pdf", figureFile("pdf")]] },
   { name: "export_data", formats: [
-    ["csv", "export_csv", async (view) => new Blob([asCsv(view.table)], { type: "text/csv" }),
+    ["csv", "export_csv", async (view) => new Blob([asCsv(/** @type {NumberTable} */ (view.table))], { type: "text/csv" }),
       (view) => !view.table && "export_no_table"],
     ["json", "export_json", async (view) =>
       new Blob([JSON.stringify(view.trace), "\n"], { type: "application/json" }), noTrace]] },
@@ -49,7 +49,7 @@ const GROUPS = [
 
 /** @type {Reason} */
 function noTrace(view) {
-  return !view.trace && "export_no_trace";
+  return !view.trace && (view.picture ? "export_elsewhere" : "export_no_trace");
 }
 
 /** The attention block a view shows by default; layer 0 is the last. */

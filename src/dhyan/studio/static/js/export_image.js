@@ -1,6 +1,6 @@
 /** SVG and PNG of the current view: computed styles inlined, a subset of the font embedded. */
 
-import { svg } from "./dom.js";
+import { contextOf, svg } from "./dom.js";
 import { fetchFile } from "./api.js";
 import { standalone } from "./embedded_trace.js";
 import { htmlToSvg } from "./html_to_svg.js";
@@ -21,13 +21,13 @@ const PAGE_ATTRIBUTES = /^(class|tabindex|style|data-.*|aria-.*|role)$/;
 
 /** @typedef {{title: string, text: string, link: string}} Metadata of an exported image */
 
-/** Self-contained SVG. @param {SVGElement | HTMLElement} picture @param {Metadata} metadata */
+/** Self-contained SVG. @param {Element} picture @param {Metadata} metadata */
 export async function asSvg(picture, metadata) {
   const { markup: text } = await serialize(picture, metadata);
   return new Blob(['<?xml version="1.0" encoding="UTF-8"?>\n', text, "\n"], { type: "image/svg+xml" });
 }
 
-/** PNG at twice the size on the page. @param {SVGElement | HTMLElement} picture @param {Metadata} metadata */
+/** PNG at twice the size on the page. @param {Element} picture @param {Metadata} metadata */
 export async function asPng(picture, metadata) {
   const { markup: text, width, height } = await serialize(picture, metadata);
   const scale = Math.min(PIXEL_RATIO, MAX_CANVAS_SIDE / Math.max(width, height));
@@ -39,7 +39,7 @@ export async function asPng(picture, metadata) {
     const canvas = document.createElement("canvas");
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    contextOf(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
     const png = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
     return withTexts(png, { Title: metadata.title, Description: metadata.text, Source: metadata.link });
   } finally {
@@ -51,7 +51,7 @@ export async function asPng(picture, metadata) {
 async function serialize(picture, metadata) {
   const restoreScroll = await resetScroll(picture);
   const box = picture.getBoundingClientRect();
-  const [width, height] = [box.width + 2 * PADDING, box.height + 2 * PADDING].map(Math.ceil);
+  const [width, height] = [widthOf(picture, box) + 2 * PADDING, box.height + 2 * PADDING].map(Math.ceil);
   const inner = picture instanceof SVGElement ? inlineStyles(picture) : htmlToSvg(picture, inlineStyles);
   for (const [key, value] of Object.entries({ x: PADDING, y: PADDING, width: box.width,
     height: box.height, overflow: "visible" })) inner.setAttribute(key, value);
@@ -68,6 +68,9 @@ async function serialize(picture, metadata) {
   return { markup: new XMLSerializer().serializeToString(root), width, height };
 }
 
+/** The width of a picture, with the drawings in it that scroll on the page. */
+const widthOf = (picture, box) => Math.max(box.width, ...[...picture.querySelectorAll("svg")].map((drawing) => drawing.getBoundingClientRect().right - box.left));
+
 /** Scroll ancestors to their origin, so that sticky labels are at their own positions; returns a function that restores the scroll. */
 async function resetScroll(picture) {
   const scrolled = [];
@@ -83,8 +86,7 @@ async function resetScroll(picture) {
 function inlineStyles(picture) {
   const copy = picture.cloneNode(true);
   const pairs = [[picture, copy, null]];
-  while (pairs.length) {
-    const [original, clone, parentStyle] = pairs.pop();
+  for (const [original, clone, parentStyle] of pairs) {
     const style = getComputedStyle(original);
     [...original.children].forEach((child, index) => pairs.push([child, clone.children[index], style]));
     for (const { name } of [...clone.attributes]) if (PAGE_ATTRIBUTES.test(name)) clone.removeAttribute(name);

@@ -24,7 +24,7 @@ function selectorOf(element) {
   if (element.id) return `#${CSS.escape(element.id)}`;
   const data = /** @type {HTMLElement} */ (element).dataset;
   const names = data.row === undefined ? IDENTIFYING : ["row", "column"]; // a cell's value may change
-  const own = names.filter((name) => data[name] !== undefined).map((name) => `[data-${name}="${CSS.escape(data[name])}"]`);
+  const own = names.filter((name) => data[name] !== undefined).map((name) => `[data-${name}="${CSS.escape(data[name] ?? "")}"]`);
   if (!own.length) return null;
   const kind = element.classList.length ? `.${CSS.escape(element.classList[0])}` : element.tagName.toLowerCase();
   return kind + own.join("");

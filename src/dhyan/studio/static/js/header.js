@@ -1,6 +1,7 @@
 /** Page header: sentence, model, search, tools. */
 
 import { el, setChildren } from "./dom.js";
+import { otherTheme } from "./colors.js";
 import { keepFocus } from "./focus.js";
 import { state, set, subscribe, address, isComparing, MAX_TEXT, OTHER_MODEL } from "./state.js";
 import { hasMessage, lang, message } from "./messages.js";
@@ -16,6 +17,7 @@ import { fillMarks, markElement } from "./training_marks.js";
 
 const description = el("p", { id: "model-description", class: "muted" }); // beside the status line
 document.querySelector("body > footer").append(description);
+const sentenceMark = markElement("");
 /** @type {ModelCard[]} */
 let cards = [];
 let examples = null; // the list in the menu, and the model that it is for
@@ -44,8 +46,10 @@ export function updateModels(models) {
 }
 
 /** State change that selects a model; a saved trace brings its only sentence, and an example of another task gives way. */
-const modelPatch = (model) => (card(model)?.saved ? { model, text: card(model).saved, beam: 1, prefix: "" }
-  : { model, text: sentenceFor(card(model), state.text) });
+const modelPatch = (model) => {
+  const saved = card(model)?.saved;
+  return saved ? { model, text: saved, beam: 1, prefix: "" } : { model, text: sentenceFor(card(model), state.text) };
+};
 
 /** The model to compare with by default: the next of the same languages, else the next. */
 function otherModel() {
@@ -92,8 +96,8 @@ function sentenceForm() {
   return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, el("div", { class: "sentence-box" }, box, el("span", { id: "sentence-mark" }, markElement("")),
-    el("span", { id: "sentence-length", class: "error", role: "alert" })),
+  } } }, el("div", { class: "sentence-box" }, el("div", { class: "sentence-field", on: { click: () => box.focus() } }, box),
+    el("span", { id: "sentence-mark" }, sentenceMark), el("span", { id: "sentence-length", class: "error", role: "alert" })),
   el("button", { class: "primary", type: "submit" }, message("translate")),
   el("a", { class: "skip-link", href: "#view", on: { click: focusPicture } }, message("skip_picture")));
 }
@@ -118,8 +122,10 @@ function send() {
 function grow() {
   const box = document.querySelector("#sentence");
   box.style.height = "auto";
-  box.style.height = `${box.scrollHeight + 2}px`;
-  const length = box.value.normalize("NFC").trim().length;
+  box.style.height = `${box.scrollHeight}px`;
+  const words = box.value.normalize("NFC").trim();
+  const length = words.length;
+  document.querySelector("#sentence-mark").toggleAttribute("hidden", words !== state.text); // it is about the translated sentence
   const tooLong = length > MAX_TEXT;
   box.setAttribute("aria-invalid", String(tooLong));
   document.querySelector("#sentence-length").textContent = tooLong ? message("too_long", length, MAX_TEXT, length - MAX_TEXT) : "";
@@ -132,11 +138,10 @@ function tools() {
     await navigator.clipboard?.writeText(location.href).catch(() => {});
     showStatus(message("copied"));
   };
-  const next = { auto: "light", light: "dark", dark: "auto" };
   return el("div", { class: "tools" },
     button(message("link"), copy, { id: "copy-link", title: message("copy_link") }),
     button(`${message("export")} ▾`, openExport, { id: "export", "aria-haspopup": "menu" }),
-    button("◐", () => set({ theme: next[state.theme] }, { replace: true }), { id: "theme" }),
+    button("◐", () => set({ theme: otherTheme() }, { replace: true }), { id: "theme" }),
     button(state.language === "hi" ? "English" : "हिंदी", () => set({ language: state.language === "hi" ? "en" : "hi" }),
       { id: "language", lang: state.language === "hi" ? "en" : "hi" }),
     button("?", openShortcuts, { id: "help", "aria-label": message("keys") }));
@@ -151,7 +156,7 @@ function selectors() {
   listedFor = "";
   const menu = popover("examples", message("examples"), [examples]);
   return el("div", { class: "selectors" },
-    el("div", { class: "model-choice" }, select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
+    el("div", { class: "model-choice" }, hasModel && el("b", { class: "model-name" }, cards[0].name), select("model", message("model"), cards.map((card) => [card.name, card.name]), (model) => set(modelPatch(model))),
       el("span", { class: "model-line" }, el("span", { id: "model-scores" }), cards.length > 1 && !allSaved() && el("button", { type: "button", id: "second-model-button",
         on: { click: () => set(isComparing() ? { model2: "", text2: "" } : { view: "translate", model2: OTHER_MODEL }) } }))),
     select("beam", message("search"), beams, (beam) => set({ beam: Number(beam) })),
@@ -177,7 +182,7 @@ function describeModel(card) {
 const describeScores = (card) => Object.entries(card?.test_scores ?? {}).map(([name, value]) => `${name} ${value.toFixed(1)}`).join(" · ");
 
 /** The scores as shown beside the name; a model without them says so. */
-const scoresText = (card) => (!card || card.saved ? "" : describeScores(card) ? message("unseen_scores", describeScores(card)) : message("unscored"));
+export const scoresText = (card) => (!card || card.saved ? "" : describeScores(card) ? message("unseen_scores", describeScores(card)) : message("unscored"));
 
 /** Show the state in the header's controls. */
 function syncState() {
@@ -188,11 +193,12 @@ function syncState() {
   document.querySelector("#beam").value = String(state.beam);
   const second = document.querySelector("#second-model-button");
   if (second) second.textContent = message(isComparing() ? "compare_one" : "compare_add");
-  description.textContent = card()?.saved ? message("saved", state.model) : describeModel(card());
+  description.textContent = description.title = card()?.saved ? message("saved", state.model) : describeModel(card());
   const scores = document.querySelector("#model-scores");
   scores.textContent = scoresText(card());
-  scores.title = card()?.test ? message("scores_title", card().test) : "";
-  document.querySelector("#sentence-mark .mark").dataset.text = state.text;
+  const test = card()?.test;
+  scores.title = test ? message("scores_title", test) : "";
+  sentenceMark.dataset.text = state.text;
   fillMarks(document.querySelector("#sentence-mark"));
   if (listedFor !== `${state.model} ${lang()}`) {
     listedFor = `${state.model} ${lang()}`;

@@ -226,7 +226,7 @@ function cell(heat, layout, row, column, value, { color, pattern }) {
   const [x, y] = [layout.left + column * layout.cell, layout.top + row * layout.rowHeight];
   const small = layout.cell < 34 ? " small" : "";
   const formatted = digits(heat, value, hidden, small);
-  const fits = heat.numbers !== false && layout.rowHeight >= 16 && layout.cell >= (small ? 5.8 : 7) * formatted.length;
+  const fits = heat.numbers !== false && layout.rowHeight >= 16 && layout.cell >= (small ? 6.4 : 7) * formatted.length;
   return svg("g", { class: "cell", role: "gridcell", tabindex: -1, "data-row": row,
     "data-column": column, "data-value": value, "aria-label": heat.describe(row, column, value) },
   svg("rect", { x, y, width: layout.cell, height: layout.rowHeight, fill: background, class: "cell-rect" }),

@@ -1,6 +1,6 @@
 /** Large heat map: cells on one canvas, with a single focusable cell for keyboard and screen readers. */
 
-import { el, svg } from "./dom.js";
+import { contextOf, el, svg } from "./dom.js";
 import { rowStatistics } from "./heatmap_layout.js";
 
 /** @param {import("./heatmap.js").Heat} heat */
@@ -11,7 +11,7 @@ export function onCanvas(heat, layout, { labelLayer, crosshair, color }) {
   const canvas = el("canvas", { width: Math.round(across * ratio), height: Math.round(down * ratio),
     class: "heatmap-canvas", "aria-hidden": "true", style: { left: `${layout.left}px`, top: `${layout.top}px`,
       width: `${across}px`, height: `${down}px` } });
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   context.scale(ratio, ratio);
   const hatchPattern = createHatch(context);
   heat.values.forEach((line, row) => line.forEach((value, column) => {
@@ -60,7 +60,7 @@ export function onCanvas(heat, layout, { labelLayer, crosshair, color }) {
 function createHatch(context) {
   const style = getComputedStyle(document.documentElement);
   const tile = el("canvas", { width: 6, height: 6 });
-  const context2d = tile.getContext("2d");
+  const context2d = contextOf(tile);
   context2d.fillStyle = style.getPropertyValue("--raised");
   context2d.fillRect(0, 0, 6, 6);
   context2d.strokeStyle = style.getPropertyValue("--grey");

@@ -4,12 +4,15 @@ import { svg } from "./dom.js";
 import { fontOfSize, textWidth, truncate } from "./text_width.js";
 
 const GAP = 8;
-const STATISTIC_WIDTH = 58;
+const STATISTIC_WIDTH = 50;
 const MAX_ROW_LABEL = 180; // largest width of a row label in pixels
 const MAX_COLUMN_LABEL = 190; // largest length of a slanted column label
 const SLANT = Math.SQRT1_2;
 const LABEL_OFFSET = 10; // pixels from the middle of a column to the start of its slanted label, and its height
 const MIN_CELL_WIDTH = 6; // pixels of a cell
+
+/** Cell width with which a map can be read, and scrolls if it must: every label of up to 60 columns, every second of more. @param {number} columns */
+export const readableCellWidth = (columns) => (columns > 60 ? 12 : columns > 30 ? 20 : 18);
 
 /** Sizes of cells and labels.
  * @param {Pick<import("./heatmap.js").Heat, "values" | "rows" | "columns" | "statistics" | "maxWidth" | "minCellWidth">} heat */
@@ -75,7 +78,7 @@ export function labels(heat, layout) {
     node,
     highlight(row, column) {
       for (const element of highlighted) element.classList.remove("selected");
-      highlighted = [rows[row]?.firstElementChild, columns[column]].filter(Boolean);
+      highlighted = [rows[row]?.firstElementChild, columns[column]].flatMap((element) => element ?? []);
       for (const element of highlighted) element.classList.add("selected");
       if (columns[column]) top.append(columns[column]); // above its neighbours
     },

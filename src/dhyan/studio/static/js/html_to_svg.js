@@ -4,7 +4,7 @@ import { svg } from "./dom.js";
 import { textMetrics, truncate } from "./text_width.js";
 
 /**
- * A drawing of an element. @param {HTMLElement} root
+ * A drawing of an element. @param {Element} root
  * @param {(picture: SVGSVGElement) => SVGSVGElement} copySvg copies an SVG inside it, with its styles
  */
 export function htmlToSvg(root, copySvg) {
@@ -23,9 +23,11 @@ export function htmlToSvg(root, copySvg) {
       drawing.append(copy);
       return;
     }
+    if (element instanceof HTMLCanvasElement) return void drawing.append(svg("image", { ...box, href: element.toDataURL("image/png"), "image-rendering": "pixelated" }));
     drawing.append(...boxElements(style, box));
-    if (element instanceof HTMLInputElement) drawing.append(fieldText(element, style, box));
+    if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement) drawing.append(fieldText(element, style, box));
     if (element.localName === "mfrac") drawing.append(fractionBar(element, style));
+    if (element instanceof HTMLSelectElement) return;
     for (const child of element.childNodes) {
       if (child.nodeType === Node.TEXT_NODE && child.textContent.trim()) drawing.append(...textElements(child, element, style));
       else if (child instanceof Element) visit(child);
@@ -53,7 +55,7 @@ export function htmlToSvg(root, copySvg) {
     });
   }
 
-  /** The value of a text field, aligned as on the page. */
+  /** The value of a text field or a list, aligned as on the page. */
   function fieldText(element, style, { x, y, width, height }) {
     const atRight = ["right", "end"].includes(style.textAlign);
     const { fontBoundingBoxAscent: ascent, fontBoundingBoxDescent: descent } = textMetrics(element.value, `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`);

@@ -2,16 +2,18 @@
 
 import { el } from "./dom.js";
 import { setPreference, getPreference } from "./preferences.js";
-import { state, set, hasServer, showsSpecials, OTHER_MODEL } from "./state.js";
+import { state, set, hasServer, hasView, showsSpecials, viewsOf, OTHER_MODEL } from "./state.js";
 import { message } from "./messages.js";
 
 const VIEW_KEYS = { t: "translate", o: "tour", i: "step", q: "head", m: "mask", y: "layers", h: "heads", b: "beam",
   r: "training", l: "length", p: "self_attention", v: "gravity", d: "scaling" };
 /** The keys, and the end of the name of each message. */
-const SHORTCUTS = [["/", "field"], ["Enter", "enter"], ["Esc", "escape"], ["g t · g i · g h · g b", "rooms"], ["g r · g l · g p · g c", "more_rooms"],
-  ["g q · g m · g y · g v · g d", "views"], ["g o", "tour"], ["← ↑ → ↓ Home End", "arrows"], ["[ ]", "layer"], ["{ }", "head"], [", .", "step"],
+const SHORTCUTS = [["/", "field"], ["Enter", "enter"], ["Esc", "escape"], ["g o", "tour"], ["← ↑ → ↓ Home End", "arrows"], ["[ ]", "layer"], ["{ }", "head"], [", .", "step"],
   ["Space · p", "pin"], ["u · s · x", "units"], ["n · T", "numbers"], ["y · e · ?", "link"]];
-const NEED_SERVER = ["field", "enter", "more_rooms", "views", "tour"]; // not offered by a saved trace
+const WITH_FIELD = ["field", "enter"]; // not where the sentence cannot be changed
+/** After `g`: the message that names each view, in lines of the list of keys. */
+const NAVIGATION = [{ t: "view_translate", i: "room_inside", h: "view_heads", b: "view_beam" }, { r: "view_training", l: "view_length", p: "room_playground", c: "compare_add" },
+  { q: "view_head", m: "inside_mask", y: "inside_layers", v: "view_gravity", d: "view_scaling" }];
 const SHORTCUTS_OFF = "dhyan-keys-off";
 
 let awaitingView = false;
@@ -24,7 +26,7 @@ export function bindShortcuts() {
     if (awaitingView) {
       awaitingView = false;
       if (VIEW_KEYS[event.key]) set({ view: VIEW_KEYS[event.key] });
-      else if (event.key === "c") set({ view: "translate", model2: state.model2 || OTHER_MODEL });
+      else if (event.key === "c" && canCompare()) set({ view: "translate", model2: state.model2 || OTHER_MODEL });
       return;
     }
     const action = ACTIONS[event.key];
@@ -62,7 +64,7 @@ const ACTIONS = {
 /** Select the previous or next layer or head, where the view has one. */
 function stepSelection(key, offset) {
   const list = document.querySelector(`#view select[data-key="${key}"]`);
-  const [current, last] = document.querySelector(`#view [data-${key}]`)?.dataset[key].split(" ").map(Number) ?? [];
+  const [current, last] = document.querySelector(`#view [data-${key}]`)?.dataset[key]?.split(" ").map(Number) ?? [];
   const index = list && (list.selectedIndex < 0 ? list.options.length : list.selectedIndex) + offset;
   const next = list ? list.options[index]?.value : current + offset >= 1 && current + offset <= last ? String(current + offset) : undefined;
   if (next !== undefined) set({ [key]: key === "layer" ? Number(next) : next }, { replace: true });
@@ -74,6 +76,15 @@ function blurField(event) {
   if (isTextField(event.target)) event.target.blur();
 }
 
+const canCompare = () => document.querySelector("#second-model-button") !== null;
+
+/** The keys of the views that the page has, and what they go to. */
+function navigationKeys() {
+  const offered = NAVIGATION.map((group) => Object.entries(group).filter(([key]) => (key === "c" ? canCompare() : hasView(key === "i" ? viewsOf("inside")[0] : VIEW_KEYS[key]))));
+  return offered.filter((group) => group.length)
+    .map((group) => [group.map(([key]) => `g ${key}`).join(" · "), message("key_go", group.map(([, name]) => message(name)).join(", "))]);
+}
+
 /** The list of keys, in a dialog. */
 export function openShortcuts() {
   const off = el("input", { type: "checkbox", id: "keys-off",
@@ -81,8 +92,8 @@ export function openShortcuts() {
   off.checked = getPreference(SHORTCUTS_OFF);
   const dialog = el("dialog", { "aria-labelledby": "keys-title", on: { close: () => dialog.remove() } },
     el("h2", { id: "keys-title", tabindex: -1, autofocus: true }, message("keys")),
-    el("dl", {}, ...SHORTCUTS.filter(([, name]) => hasServer() || !NEED_SERVER.includes(name)).flatMap(([key, name]) =>
-      [el("dt", {}, key), el("dd", {}, message(`key_${name}`))])),
+    el("dl", {}, ...[...navigationKeys(), ...SHORTCUTS.filter(([, name]) => (name === "tour" ? hasView("tour") : hasServer() || !WITH_FIELD.includes(name)))
+      .map(([key, name]) => [key, message(`key_${name}`)])].flatMap(([key, words]) => [el("dt", {}, key), el("dd", {}, words)])),
     el("p", {}, el("label", {}, off, ` ${message("keys_off")}`)),
     el("button", { type: "button", class: "primary", on: { click: () => dialog.close() } }, message("close")));
   document.body.append(dialog);

@@ -25,7 +25,7 @@ function draw() {
     "aria-label": message(closed ? "lesson_show" : "lesson_hide"), on: { click: () => {
       setPreference(CLOSED, !closed);
       draw();
-      panel.querySelector("button").focus();
+      panel.querySelector("button")?.focus();
     } } }, closed ? "‹" : "›");
   if (closed) {
     return setChildren(panel, el("header", {}, el("h2", { id: "lesson-title", class: "visually-hidden" }, text("title")), toggleButton));

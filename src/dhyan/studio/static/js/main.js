@@ -4,10 +4,11 @@ import { el, setChildren } from "./dom.js";
 import { keepFocus } from "./focus.js";
 import { get, post, ApiError } from "./api.js";
 import { setPalette } from "./colors.js";
-import { state, set, isComparing, readAddress, listenToHistory, restrictViews, subscribe, address, ROOMS, roomOf, viewsOf } from "./state.js";
+import { state, set, isComparing, readAddress, listenToHistory, restrictViews, subscribe, ROOMS, roomOf, viewsOf } from "./state.js";
 import { message, lang } from "./messages.js";
 import { isStatusEmpty, showStatus } from "./status.js";
 import { card, header } from "./header.js";
+import { stateLink } from "./links.js";
 import { lesson } from "./lesson_panel.js";
 import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
@@ -18,8 +19,8 @@ import { standalone } from "./embedded_trace.js";
 
 const main = document.querySelector("#view");
 const WITH_SENTENCE = ["translate", "inside", "heads", "beam"]; // rooms
-/** @type {Required<Pick<View, "close" | "update" | "exportData">> & {name: string}} */
-const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}) };
+/** @type {Required<Pick<View, "close" | "update" | "exportData" | "showsSentence">> & {name: string}} */
+const EMPTY = { name: "", close: () => {}, update: () => {}, exportData: () => ({}), showsSentence: () => true };
 let currentView = EMPTY;
 let openCount = 0;
 
@@ -33,6 +34,7 @@ async function start() {
   setPalette(colors);
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
+  document.documentElement.toggleAttribute("data-recorded", saved && models.every((model) => model.views.includes("beam")));
   document.documentElement.toggleAttribute("data-model", hasModel);
   const viewAvailable = !models.length || restrictViews(models.flatMap((model) => model.views));
   document.addEventListener("model-ready", () => {
@@ -49,9 +51,10 @@ async function start() {
   subscribe(changed);
   const reportMissing = () => showStatus(new ApiError(hasModel ? "server_only" : "trace_only"));
   document.addEventListener("view-unavailable", reportMissing);
+  document.addEventListener("retranslate", showSentence);
   await show();
   if (hasModel && !isReady() && !state.text) showStatus(message("model_loading"));
-  if (!viewAvailable) reportMissing();
+  if (!viewAvailable) addNotices([message(hasModel ? "server_only" : "trace_only")]);
   reportCorrections(corrected);
   if (!state.text && state.model && !saved && !hasModel) post("/api/load", { model: state.model }).catch(() => {}); // ahead of the first sentence
 }
@@ -61,7 +64,7 @@ function applyAppearance() {
   document.documentElement.lang = lang();
   document.documentElement.dataset.theme = state.theme;
   document.title = `${message(`view_${state.view}`)} · dhyan`;
-  for (const element of document.querySelectorAll("[data-message]")) element.textContent = message(element.dataset.message);
+  for (const element of document.querySelectorAll("[data-message]")) element.textContent = message(element.dataset.message ?? "");
 }
 
 function reportCorrections(corrected) {
@@ -76,8 +79,9 @@ function chooseView() {
 
 /** Without a sentence, a room that shows one begins with an example. */
 function chooseSentence() {
-  if (!WITH_SENTENCE.includes(roomOf(state.view)) || !card() || card().saved || state.text) return;
-  const text = sentenceFor(card(), "");
+  const model = card();
+  if (!WITH_SENTENCE.includes(roomOf(state.view)) || !model || model.saved || state.text) return;
+  const text = sentenceFor(model, "");
   if (text) set({ text }, { replace: true });
 }
 
@@ -88,7 +92,20 @@ function viewsForModel(room) {
   return suitable.length ? suitable : views;
 }
 
+/** The lesson of the view; that of Translate depends on the model. */
+function lessonName() {
+  if (viewName() !== "translate") return viewName();
+  if (["none", "bottleneck"].includes(card()?.score ?? "")) return "one_vector";
+  return (card()?.target_language ?? "hi") === "hi" ? "translate" : "word_order";
+}
+
+/** A sentence that was sent is shown: in Translate where the view has no place for it. */
+function showSentence() {
+  if (!currentView.showsSentence()) set({ view: "translate" }, { replace: true });
+}
+
 async function changed(keysChanged) {
+  if (keysChanged.has("text") && !keysChanged.has("view") && !keysChanged.has("model")) showSentence();
   if (keysChanged.has("model") || keysChanged.has("view")) {
     chooseView();
     chooseSentence();
@@ -102,6 +119,7 @@ async function changed(keysChanged) {
     await show();
   } else {
     keepFocus(main, () => currentView.update(keysChanged));
+    if (keysChanged.has("model")) lesson(lessonName());
   }
 }
 
@@ -120,7 +138,7 @@ async function show({ reopen = false } = {}) {
   const view = module.open();
   currentView = { ...EMPTY, ...view, name: viewName() };
   setChildren(main, noticeBox, view.node);
-  lesson(viewName());
+  lesson(lessonName());
   if (isStatusEmpty() && !state.text) showStatus(message(state.model ? "ready" : "no_model"));
 }
 
@@ -140,12 +158,13 @@ function renderNavigation() {
 }
 
 function navigationLink(text, view, current) {
-  return el("li", {}, el("a", { href: address({ ...state, view }), "aria-current": current ? "page" : null, on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set({ view });
-    main.focus();
-  } } }, text));
+  const link = stateLink({ view }, text, { "aria-current": current ? "page" : null });
+  link.addEventListener("click", (event) => {
+    if (!event.defaultPrevented) return;
+    main.focus({ preventScroll: true });
+    scrollTo({ top: 0, behavior: "instant" });
+  });
+  return el("li", {}, link);
 }
 
 start();

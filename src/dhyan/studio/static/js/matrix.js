@@ -18,7 +18,7 @@ import { message } from "./messages.js";
  * @property {boolean} [isVector] only the visible rows count: a vector
  * @property {(row: number, column: number) => void} [onHover] a cell is focused or hovered
  * @property {(row: number, column: number) => void} [onOpen] makes every cell a button
- * @property {number[]} [selected] row and column of the cell with the initial focus
+ * @property {number[]} [selected] row and column of the cell with the initial focus; a box that scrolls begins there
  */
 
 /** A matrix; `show()` updates its numbers, `highlight({row, column})` highlights cells. @param {Matrix} spec */
@@ -59,8 +59,8 @@ export function matrix(spec) {
     const values = spec.values();
     const [rows, columns] = [spec.rows?.(), spec.columns?.()];
     const largest = spec.tint === "signed" ? maxAbs(...values) : 1;
-    for (const [index, element] of heads.rows) setLabel(element, rows[index]);
-    for (const [index, element] of heads.columns) setLabel(element, columns[index]);
+    for (const [index, element] of heads.rows) setLabel(element, rows?.[index]);
+    for (const [index, element] of heads.columns) setLabel(element, columns?.[index]);
     for (const [key, element] of cells) {
       const [row, column] = key.split(" ").map(Number);
       const value = values[row][column];
@@ -93,12 +93,12 @@ export function matrix(spec) {
       const cell = cellOf(event);
       if (!cell) return;
       focus(...cell, true);
-      spec.onOpen(...cell);
+      spec.onOpen?.(...cell);
     });
     table.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();
-        spec.onOpen(focusedRow, focusedColumn);
+        spec.onOpen?.(focusedRow, focusedColumn);
         return;
       }
       const next = nextCell(event.key, [focusedRow, focusedColumn], down, across);
@@ -115,6 +115,7 @@ export function matrix(spec) {
     const cell = cellOf(event);
     if (cell) spec.onHover?.(...cell);
   });
+  if (spec.selected) cells.get(`${focusedRow} ${focusedColumn}`)?.classList.add("start");
   show();
   return Object.assign(node, { show, highlight: (selection) => highlightCells(cells, selection) });
 }
@@ -135,11 +136,13 @@ export function addBrackets(cells) {
   return cells;
 }
 
-/** Scroll boxes are focusable only while they overflow. */
+/** Scroll boxes are focusable only while they overflow, and show their selected cell then. */
 const watch = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     const scrolls = target.scrollWidth > target.clientWidth + 1;
-    for (const [key, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", target.dataset.label]]) {
+    const start = /** @type {HTMLElement | null} */ (target.querySelector(".start"));
+    if (scrolls && start && !target.hasAttribute("tabindex")) target.scrollLeft = start.offsetLeft - (target.clientWidth - start.offsetWidth) / 2;
+    for (const [key, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", target.dataset.label ?? ""]]) {
       if (scrolls) target.setAttribute(key, value);
       else target.removeAttribute(key);
     }
@@ -167,8 +170,8 @@ function tint(element, kind, value, largest) {
   element.style.setProperty("color", textColor(background));
 }
 
-/** @param {Element} element @param {{text: string, lang?: string}} label */
-function setLabel(element, { text, lang }) {
+/** @param {Element} element @param {{text: string, lang?: string}} [label] */
+function setLabel(element, { text, lang } = { text: "" }) {
   element.textContent = text;
   if (lang) element.setAttribute("lang", lang);
 }
@@ -207,7 +210,7 @@ export function formula(text) {
 function symbol(word) {
   if (/^[=+/·×÷()→,]$/.test(word)) return math("mo", { stretchy: "false" }, word);
   if (word.startsWith("√")) return math("msqrt", {}, symbol(word.slice(1)));
-  const [, base, mark, more] = /^([^_^]+)(?:([_^])(.+))?$/.exec(word);
+  const [, base, mark, more] = /^([^_^]+)(?:([_^])(.+))?$/.exec(word) ?? [word, word];
   const baseNode = math(/^[\d.]+$/.test(base) ? "mn" : "mi", {}, base);
   return mark ? math(mark === "_" ? "msub" : "msup", {}, baseNode, math("mi", {}, more)) : baseNode;
 }

@@ -14,7 +14,7 @@ import { showStatus } from "./status.js";
 import { addBrackets, matrixFrame, highlightCells, nextCell, indices } from "./matrix.js";
 
 const MAX_MAGNITUDE = 9999;
-const MAX_WORD_LENGTH = 20;
+const MAX_WORD_LENGTH = 20; // characters
 
 /**
  * @param {{name: string, ariaLabel: string, values: number[][], onChange: (row: number, column: number, value: number) => void,
@@ -26,20 +26,21 @@ export function matrixEditor(spec) {
   const currentValues = spec.values.map((line) => [...line]);
   const cells = new Map();
   const fields = new Map();
-  const body = down.map((row) => el("tr", {}, spec.words && wordField(row),
+  const { words, onRename, onRemove } = spec;
+  const body = down.map((row) => el("tr", {}, words && wordField(words, row),
     ...addBrackets(across.map((column) => cell(row, column))),
-    spec.onRemove && el("td", { class: "remove-cell" }, down.length > 1 && el("button", { type: "button", class: "remove",
-      "aria-label": message("edit_remove", spec.words[row]), on: { click: () => spec.onRemove(row) } }, "×"))));
+    words && onRemove && el("td", { class: "remove-cell" }, down.length > 1 && el("button", { type: "button", class: "remove",
+      "aria-label": message("edit_remove", words[row]), on: { click: () => onRemove(row) } }, "×"))));
   const width = Math.max(4, ...currentValues.flat().map((value) => formatExact(value).length));
   const table = el("table", { class: "matrix-table editable", "aria-label": spec.ariaLabel, style: { "--characters": String(width) } }, el("tbody", {}, ...body));
   const node = matrixFrame(spec, table, [down.length, across.length]);
 
-  function wordField(row) {
-    const field = el("input", { type: "text", class: "word", value: spec.words[row], maxlength: 20,
+  function wordField(words, row) {
+    const field = el("input", { type: "text", class: "word", value: words[row], maxlength: MAX_WORD_LENGTH,
       autocomplete: "off", spellcheck: "false", "aria-label": message("edit_word", row + 1), on: { input: () => {
         const word = wordOf(field.value);
-        if (word) spec.onRename(row, word);
-      }, blur: () => { field.value = wordOf(field.value) || spec.words[row]; } } });
+        if (word) onRename?.(row, word);
+      }, blur: () => { field.value = wordOf(field.value) || words[row]; } } });
     return el("th", { scope: "row" }, field);
   }
 
@@ -78,7 +79,8 @@ export function matrixEditor(spec) {
     if (key === "ArrowRight" && !allSelected && field.selectionEnd < field.value.length) return;
     if (!/^Arrow/.test(key)) return;
     event.preventDefault();
-    fields.get(nextCell(key, [row, column], down, across).join(" ")).focus();
+    const next = nextCell(key, [row, column], down, across);
+    if (next) fields.get(next.join(" ")).focus();
   }
 
   function setTabStop(cell) {

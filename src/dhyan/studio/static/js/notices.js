@@ -8,7 +8,7 @@ export const noticeBox = el("div", { class: "notices", role: "status", "aria-liv
 
 /** Add notices, each once. @param {string[]} texts */
 export function addNotices(texts) {
-  const shown = [...noticeBox.children].map((notice) => notice.firstChild.textContent);
+  const shown = [...noticeBox.children].map((notice) => notice.firstElementChild?.textContent ?? "");
   noticeBox.append(...texts.filter((text) => !shown.includes(text)).map((text) => {
     const notice = el("p", { class: "notice" }, el("span", {}, text),
       el("button", { type: "button", "aria-label": message("close"), on: { click: () => notice.remove() } }, "×"));

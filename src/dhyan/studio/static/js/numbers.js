@@ -4,8 +4,9 @@
 
 /** A packed tensor: its shape and 32-bit floats. @param {Packed} packed */
 export function unpack(packed) {
-  const raw = Uint8Array.from(atob(packed.data), (character) => character.charCodeAt(0));
-  return { shape: packed.shape, data: new Float32Array(raw.buffer) };
+  const { shape, data } = packed;
+  if (typeof data !== "string") return { shape, data };
+  return { shape, data: new Float32Array(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)).buffer) };
 }
 
 /** A packed tensor as a matrix (rows of numbers). @param {Packed} packed @returns {Table} */
@@ -52,6 +53,9 @@ export function maxDifference(a, b) {
   const [left, right] = [a.flat(), b.flat()];
   return left.reduce((largest, value, index) => Math.max(largest, Math.abs(value - right[index])), 0);
 }
+
+/** Position of the largest value. @param {number[]} values */
+export const indexOfLargest = (values) => values.indexOf(Math.max(...values));
 
 /** Entropy of a row of weights, in bits. @param {number[]} row */
 export const entropy = (row) => -sum(row.filter((value) => value > 0).map((p) => p * Math.log2(p)));

@@ -18,7 +18,7 @@ const VERTICAL = { unit: 20, gap: 12, depth: 130, edge: 0 };
  * @param {Word[]} ribbons.rows
  * @param {Word[]} ribbons.columns source words
  * @param {string} ribbons.label
- * @param {(row: number | null, column: number | null) => string} ribbons.describe a word's label
+ * @param {(side: "row" | "column", index: number) => string} ribbons.describe a word's label
  * @param {(row: number | null, column: number | null) => void} [ribbons.onFocus]
  * @param {(row: number | null, column: number | null) => void} [ribbons.onHover] two nulls when left
  * @param {number} [ribbons.maxWidth] available width in pixels
@@ -78,7 +78,7 @@ export function drawRibbons(ribbons) {
  * @param {boolean} vertical */
 function nextWord(event, [row, column], sources, targets, vertical) {
   const [sameLine, otherLine] = row !== null ? [targets, sources] : [sources, targets];
-  const index = row ?? column;
+  const index = row ?? column ?? 0;
   const keys = vertical ? ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"] : ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
   switch (event.key) {
     case keys[0]: return sameLine[index - 1];
@@ -117,9 +117,9 @@ function computeLayout(ribbons) {
   const [left, right] = [line(ribbons.columns, outgoing, VERTICAL, rowHeight), line(ribbons.rows, incoming, VERTICAL, rowHeight)];
   const [before, after] = [ribbons.columns, ribbons.rows].map((words) => Math.max(...words.map(size)) + 16);
   const height = Math.max(left.length, right.length);
-  const centred = (line) => line.middles.map((middle) => middle + (height - line.length) / 2);
+  const spread = (line) => line.middles.map((middle) => (middle * height) / line.length); // the first words stand side by side
   const depth = Math.max(VERTICAL.depth, Math.min(maxWidth - before - after, 320));
-  return { vertical: true, ...VERTICAL, sources: centred(left), targets: centred(right), outgoing, incoming,
+  return { vertical: true, ...VERTICAL, sources: spread(left), targets: spread(right), outgoing, incoming,
     from: before, to: before + depth, width: Math.ceil(before + depth + after), height: Math.ceil(height) };
 }
 
@@ -165,7 +165,7 @@ function word(ribbons, layout, label, index, isTarget) {
   const left = layout.vertical ? (isTarget ? x - 4 : x - 2 * half + 4) : x - half;
   return svg("g", { class: `ribbon-word${label.faint ? " faint" : ""}`, role: "button", tabindex: index ? -1 : 0,
     "data-side": isTarget ? "row" : "column", "data-index": index,
-    "aria-label": isTarget ? ribbons.describe(index, null) : ribbons.describe(null, index) },
+    "aria-label": ribbons.describe(isTarget ? "row" : "column", index) },
   svg("rect", { x: left, y: y - 19, width: 2 * half, height: label.subtitle ? 44 : 28, rx: 6, class: "ribbon-background" }),
   svg("text", { x, y, "text-anchor": anchor, lang: label.lang, class: "ribbon-text" }, label.text),
   label.subtitle && svg("text", { x, y: y + 17, "text-anchor": anchor, lang: "hi-Latn", class: "label-subtitle" }, label.subtitle));

@@ -4,7 +4,7 @@
  * @typedef {object} Axis
  * @property {string} title
  * @property {"linear" | "log" | "names"} [scale] "linear" by default
- * @property {string[]} [names] labels of the positions 0, 1, 2 … of a "names" scale
+ * @property {string[]} [names] labels of the positions 0, 1, 2 … of a "names" scale, which has them
  * @property {number} [from] lower limit; the smallest value by default
  * @property {number} [to] upper limit; the largest value by default
  * @property {number} [base] of a logarithmic scale, default 10
@@ -34,7 +34,7 @@ export function linearScale([from, to], [start, end]) {
  * @returns {Scale}
  */
 export function axisScale(axis, values, [start, end], spacing) {
-  if (axis.scale === "names") {
+  if (axis.names) {
     const band = (end - start) / Math.max(axis.names.length, 1);
     return { at: (value) => start + (value + 0.5) * band, ticks: axis.names.map((_, index) => index), band };
   }
@@ -86,7 +86,7 @@ export function multiples([from, to], step) {
 /** The next of 1, 2, 5, 10, 20 … not below a step. @param {number} step */
 export function niceStep(step) {
   const magnitude = 10 ** Math.floor(Math.log10(step));
-  return [1, 2, 5, 10].map((factor) => factor * magnitude).find((candidate) => candidate >= step * (1 - 1e-9));
+  return [1, 2, 5].map((factor) => factor * magnitude).find((candidate) => candidate >= step * (1 - 1e-9)) ?? 10 * magnitude;
 }
 
 /** Decimals that the multiples of a nice step need. @param {number} step */

@@ -47,7 +47,7 @@ export function scatterPlot(initial, { width, height } = size()) {
     "aria-label": plot.label, on: { pointerdown, pointermove, pointerup: release, pointercancel: release, keydown } });
 
   function render() {
-    const focused = node.contains(document.activeElement) ? document.activeElement.dataset.id : null;
+    const focused = node.contains(document.activeElement) ? document.activeElement?.dataset.id : null;
     const positions = plot.points.flatMap((point) => [point.position, ...(point.trail ?? [])]);
     scale = planeScale(positions, box, { range: plot.range, padding: PADDING });
     const ends = plot.points.map((point) => ({ point, from: scale.place(point.position),
@@ -73,7 +73,7 @@ export function scatterPlot(initial, { width, height } = size()) {
     if (dragged === null) return;
     const frame = node.getBoundingClientRect();
     const [x, y] = [(event.clientX - frame.left) * (width / frame.width), (event.clientY - frame.top) * (height / frame.height)];
-    plot.onMove(dragged, clamp(scale.back([x, y])));
+    plot.onMove?.(dragged, clamp(scale.back([x, y])));
   }
 
   function release() {
@@ -87,7 +87,7 @@ export function scatterPlot(initial, { width, height } = size()) {
     event.preventDefault();
     event.stopPropagation();
     const step = event.shiftKey ? STEP / 5 : STEP;
-    plot.onMove(point.id, clamp([point.position[0] + step * direction[0], point.position[1] + step * direction[1]]));
+    plot.onMove?.(point.id, clamp([point.position[0] + step * direction[0], point.position[1] + step * direction[1]]));
   }
 
   /** Clamp a position to the plot and round it to tenths. */

@@ -1,23 +1,11 @@
 /** A stage of the computation: heading, matrix equation, and one sum in a line. */
 
 import { el, withSubscripts } from "./dom.js";
-import { formatNumber, formatTiny } from "./numbers.js";
+import { formatNumber } from "./numbers.js";
 import { message } from "./messages.js";
 import { formula } from "./matrix.js";
 
 const MAX_PRODUCTS = 4; // largest number of products in a line
-const TOLERANCE = 1e-5; // rounding error of single precision, relative to the largest number
-
-/** Badge: whether two computations agree within rounding. @param {number} difference @param {number} largest the largest number */
-export function agreementBadge(difference, largest) {
-  const matches = difference <= TOLERANCE * Math.max(1, largest);
-  const key = difference === 0 ? "sum_exact" : matches ? "sum_agrees" : "sum_differs";
-  return badge(matches, message(key, formatTiny(difference)));
-}
-
-/** A badge with a sign as well as a colour. */
-export const badge = (matches, text) => el("span", { class: `badge ${matches ? "match" : "mismatch"}` },
-  el("span", { "aria-hidden": "true" }, matches ? "✓ " : "≠ "), text);
 
 /** A numbered card. @param {{number, title: string, rule?: string, text?: string}} about */
 export function stage({ number, title, rule, text }, ...children) {
@@ -43,21 +31,29 @@ export const switchButton = (key, label, on, onClick) => el("button", { type: "b
   "aria-pressed": on, on: { click: onClick } }, ...withSubscripts(label));
 
 /**
- * A sum of products in one line: 1 · 2 + 3 · 4 = 14; a long one is truncated.
+ * A sum of products in one line: 1 · 2 + 3 · 4 = 14; of a long one the first terms are shown, or the largest.
  * @param {string} name @param {number[][]} terms @param {string} result
+ * @param {{plus?: number | null, format?: (value: number) => string, largest?: boolean}} [options] `plus` is added to the products
  */
-export function sumLine(name, terms, result, { plus = null, format = formatShort } = {}) {
-  const firstTerms = terms.length > MAX_PRODUCTS + 1 ? terms.slice(0, MAX_PRODUCTS) : terms;
-  const products = firstTerms.map((term, index) => term.map((factor, position) => bracketed(format(factor), index + position)).join(" · "));
-  if (firstTerms.length < terms.length) products.push(`… (${message("qkv_terms", terms.length)})`);
+export function sumLine(name, terms, result, { plus = null, format = formatShort, largest = false } = {}) {
+  const shownTerms = terms.length <= MAX_PRODUCTS + 1 ? terms : largest ? largestTerms(terms) : terms.slice(0, MAX_PRODUCTS);
+  const products = shownTerms.map((term, index) => term.map((factor, position) => bracketed(format(factor), index + position)).join(" · "));
+  if (shownTerms.length < terms.length) products.push(`… (${message("qkv_terms", terms.length)})`);
   if (plus !== null) products.push(bracketed(format(plus), 1));
   return `${name} = ${products.join(" + ")} = ${result}`;
 }
 
+/** The largest products, in their order. @param {number[][]} terms */
+function largestTerms(terms) {
+  const size = (term) => Math.abs(term.reduce((product, factor) => product * factor, 1));
+  const smallest = terms.map(size).sort((a, b) => b - a)[MAX_PRODUCTS - 1];
+  return terms.filter((term) => size(term) >= smallest).slice(0, MAX_PRODUCTS);
+}
+
 const bracketed = (words, at) => (at && words.startsWith("−") ? `(${words})` : words);
 
-/** A number with at most three decimals. */
+/** A number with at most four decimals: one more than in a matrix, so that a sum adds up. */
 export const formatShort = (value) => {
-  const digits = [0, 1, 2].find((count) => Math.abs(Number(value.toFixed(count)) - value) < 1e-9) ?? 3;
+  const digits = [0, 1, 2].find((count) => Math.abs(Number(value.toFixed(count)) - value) < 1e-9) ?? 4;
   return formatNumber(value, digits);
 };

@@ -16,8 +16,8 @@ export const ROOMS = {
 const STAGES = { mask: "head", layers: "head" };
 let views = Object.values(ROOMS).flat(); // those of this page
 
-/** The room of a view. @param {string} view @returns {string} */
-export const roomOf = (view) => Object.keys(ROOMS).find((room) => ROOMS[room].includes(view));
+/** The room of a view. @param {string} view */
+export const roomOf = (view) => Object.keys(ROOMS).find((room) => ROOMS[room].includes(view)) ?? "translate";
 
 /** The views of a room that this page has. @param {string} room */
 export const viewsOf = (room) => ROOMS[room].filter((view) => views.includes(view));
@@ -102,6 +102,9 @@ export const state = /** @type {State} */ ({ view: "translate" });
 const VIEWS_WITH_SPECIALS = ["heads", "training"]; // heads attend to them, and a toy's end is part of its task
 const LONG = 24; // words or tokens from which small weights are shown by the square root
 
+/** Whether the page has a view or a stage. @param {string} view */
+export const hasView = (view) => views.includes(STAGES[view] ?? view);
+
 /** Whether the model of the page can be asked: not where only a saved trace is shown. */
 export const hasServer = () => !document.documentElement.hasAttribute("data-saved");
 
@@ -110,6 +113,9 @@ export const isComparing = () => Boolean(state.model2 || state.text2);
 
 /** Whether special tokens are shown. */
 export const showsSpecials = () => (state.specials ? state.specials === "1" : VIEWS_WITH_SPECIALS.includes(state.view));
+
+/** Whether the URL names a cell; else a view opens its first row at the strongest cell. */
+export const isCellChosen = () => state.target > 1 || state.source > 1;
 
 /** The colour scale of a map: chosen, or by its longer side. @param {number} length in words or tokens */
 export const colorScaleOf = (length) => (state.scale === "auto" ? (length >= LONG ? "sqrt" : "linear") : state.scale);
@@ -135,11 +141,12 @@ function isAvailable(view) {
   return available;
 }
 
-/** A change of view that names a stage opens that stage; any other closes the open one.
+/** A change of view that names a stage opens that stage; any other closes the open one. Translate begins with all heads.
  * @template {Partial<State>} Patch @param {Patch} patch @returns {Patch} */
 function withStage(patch) {
-  if (patch.view in STAGES) return { ...patch, view: STAGES[patch.view], stage: patch.view };
-  return patch.view && patch.view !== state.view ? { stage: "", ...patch } : patch;
+  if (patch.view && patch.view in STAGES) return { ...patch, view: STAGES[patch.view], stage: patch.view };
+  if (!patch.view || patch.view === state.view) return patch;
+  return { stage: "", ...(patch.view === "translate" ? { layer: 0, head: "" } : {}), ...patch };
 }
 
 /** Update the state; `replace` updates replace the history entry instead of adding one. @param {Partial<State>} changes */
@@ -174,7 +181,7 @@ function pathOf(view) {
 /** Read the state from the URL; returns [key, value] of every corrected value.
  * @param {{pathname: string, search: string, hash?: string}} url */
 export function readAddress(url = location) {
-  const [path, search] = standalone ? url.hash.slice(1).split("?") : [url.pathname, url.search];
+  const [path, search] = standalone ? (url.hash ?? "").slice(1).split("?") : [url.pathname, url.search];
   const query = new URLSearchParams(search);
   /** @type {[string, string | number][]} */
   const corrected = [];
@@ -219,6 +226,6 @@ function parseValue(text, rule) {
   }
   const number = Number(text);
   if (!Number.isInteger(number)) return [rule.default, false];
-  const clamped = Math.min(Math.max(number, rule.min), rule.max);
+  const clamped = Math.min(Math.max(number, rule.min ?? -Infinity), rule.max ?? Infinity);
   return [clamped, clamped === number];
 }

@@ -1,16 +1,18 @@
 /** Widths of texts as they will be drawn. */
 
+import { contextOf } from "./dom.js";
+
 const FAMILY = "'Noto Sans Devanagari', system-ui, sans-serif";
 const CHART_FONT = `13px ${FAMILY}`;
 
-/** @type {CanvasRenderingContext2D | null} */
-let context2d = null;
+/** @type {CanvasRenderingContext2D | undefined} */
+let context;
 
 /** The measures of a text in a CSS font. @param {string} text @param {string} font */
 export function textMetrics(text, font) {
-  context2d ??= document.createElement("canvas").getContext("2d");
-  context2d.font = font;
-  return context2d.measureText(text);
+  context ??= contextOf(document.createElement("canvas"));
+  context.font = font;
+  return context.measureText(text);
 }
 
 /** Width of a text in pixels, by default in the charts' font. @param {string} text */

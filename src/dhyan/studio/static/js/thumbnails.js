@@ -1,6 +1,6 @@
 /** Thumbnails of attention matrices, one pixel per cell. */
 
-import { el } from "./dom.js";
+import { contextOf, el } from "./dom.js";
 import { shadeOf, weightColor } from "./colors.js";
 
 const SHADES = 256;
@@ -13,7 +13,7 @@ const SHADES = 256;
 export function thumbnail(values, { hidden, scale = "linear" } = {}) {
   const [height, width] = [values.length, values[0].length];
   const canvas = el("canvas", { class: "thumbnail", width, height, "aria-hidden": "true" });
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   const picture = context.createImageData(width, height);
   const colours = palette();
   values.forEach((line, row) => line.forEach((value, column) => {

@@ -16,8 +16,8 @@ export async function seenInTraining(texts) {
   const model = state.model;
   const missing = [...new Set(texts)].filter((text) => text && !answers.has(keyOf(text, model)));
   if (missing.length && model) {
-    const seen = await post("/api/seen", { model, texts: missing }).catch(() => null);
-    missing.forEach((text, index) => answers.set(keyOf(text, model), seen ? seen[index] : null));
+    const seen = await post("/api/seen", { model, texts: missing }).catch(() => undefined); // it is asked again
+    if (seen !== undefined) missing.forEach((text, index) => answers.set(keyOf(text, model), seen ? seen[index] : null));
   }
   return texts.map((text) => answers.get(keyOf(text, model)) ?? null);
 }
@@ -26,7 +26,7 @@ export async function seenInTraining(texts) {
 export async function fillMarks(container) {
   showMarks(container);
   const model = state.model;
-  await seenInTraining([...container.querySelectorAll(".mark")].map((mark) => mark.dataset.text));
+  await seenInTraining([...container.querySelectorAll(".mark")].map((mark) => mark.dataset.text ?? ""));
   if (state.model === model) showMarks(container);
 }
 

@@ -5,7 +5,7 @@
  */
 
 /** A tensor as `numbers.unpack` reads it: 32-bit floats in base64. */
-interface Packed { shape: number[]; data: string }
+interface Packed { shape: number[]; data: string | Float32Array }
 
 /** A linear layer; the bias may be absent. */
 interface PackedLayer { weight: Packed; bias: Packed | null }
@@ -132,7 +132,7 @@ interface NumberTable { values: number[][]; rows: string[]; columns: string[] }
 
 /** What a view offers for export. */
 interface ExportData {
-  picture?: SVGElement | HTMLElement | null;
+  picture?: Element | null;
   table?: NumberTable | null;
   trace?: Trace | null;
 }
@@ -143,6 +143,8 @@ interface View {
   update?: (changed: Set<string>) => void;
   close?: () => void;
   exportData?: () => ExportData;
+  /** Whether it shows the sentence of the header; true if absent. */
+  showsSentence?: () => boolean;
 }
 
 /** What `el` and its like take as a child; what is absent is left out. */
@@ -158,9 +160,15 @@ interface Attributes {
 /** Every element of the page is HTML, SVG or MathML: all have a style, a data set and a focus. */
 interface Element extends HTMLOrSVGElement, ElementCSSInlineStyle {}
 
+/** The parts of index.html and of the header are always there; what only some pages have may be null. */
 interface ParentNode {
-  querySelector(selector: "#sentence"): HTMLTextAreaElement | null;
-  querySelector(selector: "#model" | "#beam" | `#view select${string}` | `select[${string}`): HTMLSelectElement | null;
-  querySelector(selector: "#copy-link" | "#export"): HTMLButtonElement | null;
-  querySelector(selector: "#view" | "#lesson" | "#model-scores" | "[aria-current]"): HTMLElement | null;
+  querySelector(selector: "#sentence"): HTMLTextAreaElement;
+  querySelector(selector: "#model" | "#beam"): HTMLSelectElement;
+  querySelector(selector: "#copy-link" | "#export"): HTMLButtonElement;
+  querySelector(selector: "#view" | "#lesson" | "#header" | "#navigation" | "#status" | "#theme" | "#model-scores" | "#sentence-mark" | "#sentence-length" | "body > footer"): HTMLElement;
+  querySelector(selector: `#view select${string}` | `select[${string}`): HTMLSelectElement | null;
+  querySelector(selector: "[aria-current]"): HTMLElement | null;
 }
+
+/** The last element, as with an index: the caller knows that there is one. */
+interface Array<T> { at(index: -1): T }

@@ -12,7 +12,7 @@ import { signedColor, textColor } from "./colors.js";
 import { norm, formatNumber } from "./numbers.js";
 import { message } from "./messages.js";
 
-export const DEFAULT_COUNT = 8;
+const DEFAULT_COUNT = 8;
 
 /**
  * @typedef {object} Strip

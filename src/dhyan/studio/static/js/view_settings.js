@@ -18,7 +18,7 @@ export function viewSettings({ unit = true, scale = true, numbers = true, latin 
     [message("specials_row"), toggle(message("specials"), "specials", { isOn: showsSpecials })],
     numbers && [message("numbers_row"), toggle(message("translate_numbers"), "numbers")],
     latin && [message("latin_row"), toggle(message("translate_latin"), "transliterate")],
-  ].filter(Boolean);
+  ].filter((setting) => setting !== false);
   const { button, panel } = popover("view-settings", message("view_settings"), settings.map(([label, control]) => row(label, control)));
   return { button, panel, sync: () => settings.forEach(([, control]) => control.sync()) };
 }

@@ -1,5 +1,6 @@
 /** Activations of a translation, from the embeddings of its source to the logits, as the studio's route `/api/activations`. */
 
+import { largest } from "./layers.js";
 import { packRows, packVector } from "./pack.js";
 import { BOS } from "./tokenizer.js";
 
@@ -20,7 +21,7 @@ export function activationsOf(model, settings, tokenizer, { source, output }) {
     states = result.states;
     return { activation: result.activations[0], logits: result.logits[0] };
   });
-  const topIds = steps.map(({ logits }) => [...logits.keys()].sort((a, b) => logits[b] - logits[a]).slice(0, TOP_TOKENS));
+  const topIds = steps.map(({ logits }) => largest(logits, TOP_TOKENS));
   return {
     decoder: settings.decoder.kind,
     bidirectional: Boolean(settings.encoder.bidirectional),
@@ -50,6 +51,6 @@ const packLayer = (vectors, layer) => ({
 
 /** log Σ exp. @param {Vector} logits */
 function logSumExp(logits) {
-  const largest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
-  return largest + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0));
+  const highest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+  return highest + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - highest), 0));
 }

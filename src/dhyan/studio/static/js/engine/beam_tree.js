@@ -1,9 +1,8 @@
 /** A beam search with everything it considered, as `dhyan.insight.beam_tree`. */
 
 import { beamSearch, byLength } from "./search.js";
-import { EOS } from "./tokenizer.js";
+import { EOS, SPECIAL_TOKENS } from "./tokenizer.js";
 
-const SPECIAL_TOKENS = 4;
 const DIGITS = 1e5; // attention weights are rounded
 
 /**
@@ -13,6 +12,7 @@ const DIGITS = 1e5; // attention weights are rounded
  */
 export async function beamTree({ model, target }, encoded, options, words) {
   const cross = model.attentions.filter(({ role }) => role === "cross").map(({ name }) => name);
+  /** @type {number[][]} */
   const sequences = [[]]; // the token ids of every node
   const nodes = [{ step: 0, parent: -1, token: "<s>", special: true, text: "", logprob: 0, score: 0, score_by_length: 0, rank: 1, fate: "kept", attention: [] }];
   let slots = [0]; // the nodes of the unfinished hypotheses

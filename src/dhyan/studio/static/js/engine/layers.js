@@ -82,6 +82,9 @@ export function logSoftmax(logits) {
   return logits.map((logit) => logit - shift);
 }
 
+/** The ids of the largest numbers, largest first. @param {Vector} logits @param {number} count */
+export const largest = (logits, count) => [...logits.keys()].sort((a, b) => logits[b] - logits[a]).slice(0, count);
+
 /** Σ_i a_i b_i over a part of two vectors. */
 export function dot(a, b, start = 0, stop = a.length) {
   let sum = 0;

@@ -1,5 +1,6 @@
 /** Leak test: does a change of one decoder input token change the output before it? With and without the causal mask. */
 
+import { largest } from "./layers.js";
 import { packVector, packWeights } from "./pack.js";
 import { UNK } from "./tokenizer.js";
 
@@ -18,7 +19,7 @@ export function leakTest(model, tokenizer, encoded, target, { position, word = "
   const run = (ids, withMask) => (hasMask ? model.decoder.allAtOnce(ids, encoded, withMask) : { logits: stepByStep(model, encoded, ids), weights: [] });
   const logits = run(input, true).logits[position - 1];
   const old = target[position];
-  const alternatives = order(logits).filter((id) => id !== old && isSingleToken(tokenizer, id)).slice(0, ALTERNATIVES);
+  const alternatives = largest(logits, logits.length).filter((id) => id !== old && isSingleToken(tokenizer, id)).slice(0, ALTERNATIVES);
   const plain = alternatives.map((id) => tokenizer.plain(id));
   const written = tokenizer.encode(word);
   const ids = written.length ? written : alternatives.slice(0, 1);
@@ -31,7 +32,7 @@ export function leakTest(model, tokenizer, encoded, target, { position, word = "
     decoder_input: tokenizer.labels(input), position, old_token: tokenizer.labels([old])[0], new_token: tokenizer.labels(ids)[0],
     masked, has_mask: hasMask,
     max_change: packVector(Float32Array.from(before.logits, (row, at) => largestDifference(row, after.logits[at]))),
-    next_tokens: tokenizer.labels(before.logits.map(largest)), changed_next_tokens: tokenizer.labels(after.logits.map(largest)),
+    next_tokens: tokenizer.labels(before.logits.map(best)), changed_next_tokens: tokenizer.labels(after.logits.map(best)),
     alternatives: plain, weights: before.weights.map((rows) => packWeights(rows, input.length)),
   };
 }
@@ -46,8 +47,7 @@ function stepByStep(model, encoded, ids) {
   });
 }
 
-const order = (logits) => [...logits.keys()].sort((a, b) => logits[b] - logits[a]);
-const largest = (logits) => logits.reduce((best, logit, id) => (logit > logits[best] ? id : best), 0);
+const best = (logits) => logits.indexOf(Math.max(...logits));
 const largestDifference = (a, b) => a.reduce((most, value, index) => Math.max(most, Math.abs(value - b[index])), 0);
 
 function isSingleToken(tokenizer, id) {

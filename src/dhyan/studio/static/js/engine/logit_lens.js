@@ -1,6 +1,6 @@
 /** The prediction after every decoder layer (logit lens; nostalgebraist, 2020), as `dhyan.insight.logit_lens`. */
 
-import { logSoftmax } from "./layers.js";
+import { largest, logSoftmax } from "./layers.js";
 
 const TOP_TOKENS = 5;
 
@@ -19,7 +19,7 @@ export function logitLens({ decoder }, tokenizer, encoded, target) {
 
 /** The top tokens, and probability and rank of the token of the translation. */
 function cell(tokenizer, logprobs, output) {
-  const top = [...logprobs.keys()].sort((a, b) => logprobs[b] - logprobs[a]).slice(0, TOP_TOKENS);
+  const top = largest(logprobs, TOP_TOKENS);
   const labels = tokenizer.labels(top);
   return { top_tokens: top.map((id, rank) => [labels[rank], Math.exp(logprobs[id])]), top_is_output: top[0] === output,
     prob: Math.exp(logprobs[output]), rank: logprobs.reduce((count, logprob) => count + Number(logprob > logprobs[output]), 1) };

@@ -20,10 +20,9 @@ import { TransformerDecoder, TransformerEncoder } from "./transformer.js";
  * @property {Vector} query before its projection
  * @property {Vector[]} weights of every head
  * @property {Vector} output the context, or that of all heads by their projection
- * @property {Vector} [projected] the query by its projection, for one head
- * @property {Vector} [scores] for one head
- * @property {Vector} [attentional] s̃ of a Luong decoder
  */
+/** @typedef {Call & {projected: Vector, scores: Vector, attentional?: Vector}} SingleCall of an attention with one head: the query by its projection,
+ * the scores, and s̃ of a Luong decoder */
 /**
  * @typedef {object} StepResult of a step, a row per hypothesis
  * @property {Vector[]} logits of the next token

@@ -5,13 +5,14 @@ import { pack, packRows, packVector } from "./pack.js";
 
 /** @typedef {Float32Array} Vector */
 /** @typedef {import("./model.js").Call} Call */
+/** @typedef {import("./model.js").SingleCall} SingleCall */
 
 const LARGEST_TANH = 2_000_000; // numbers; the tanh layer of longer sentences is left out
 
 const layerOf = (layer) => layer && { weight: pack(layer.weight, layer.rows, layer.columns), bias: layer.bias && packVector(layer.bias) };
 
 /** The fields of `dhyan.insight.decoder_step_operands.DecoderSteps`. @param {any} decoder with one attention
- * @param {import("./model.js").Encoded} encoded @param {Call[]} calls of the attention, one per step */
+ * @param {import("./model.js").Encoded} encoded @param {SingleCall[]} calls of the attention, one per step */
 export function decoderSteps(decoder, encoded, calls) {
   const { attention } = decoder;
   const { keys, values } = attention.remember(encoded);
@@ -31,7 +32,7 @@ export function decoderSteps(decoder, encoded, calls) {
     scores: packRows(uniform ? ones.map((row) => row.map(() => 0)) : calls.map(({ scores }) => scores)),
     visibility: packRows(uniform ? calls.map(({ weights }) => weights[0]) : ones),
     weights: packRows(calls.map(({ weights }) => weights[0])), contexts: packRows(calls.map(({ output }) => output)),
-    combine: layerOf(decoder.combine), attentional: decoder.combine ? packRows(calls.map(({ attentional }) => attentional)) : null,
+    combine: layerOf(decoder.combine), attentional: decoder.combine ? packRows(calls.map(({ attentional }) => /** @type {Vector} */ (attentional))) : null,
   };
 }
 

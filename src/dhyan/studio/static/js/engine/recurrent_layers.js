@@ -7,7 +7,7 @@ import { concatenate, linear, sigmoid } from "./layers.js";
 /** @typedef {Vector[][]} RecurrentState the parts (h; h and c of an LSTM) of every layer: [part][layer] */
 /** @typedef {{input: import("./weights.js").Linear, hidden: import("./weights.js").Linear}} CellWeights */
 
-export const STATE_PARTS = { lstm: 2, gru: 1, rnn: 1 };
+const STATE_PARTS = { lstm: 2, gru: 1, rnn: 1 };
 
 /** One step of a cell from its two products, W x + b and U h + d, and its state.
  * @type {Record<string, (input: Vector, recurrent: Vector, state: Vector[]) => Vector[]>} */

@@ -4,6 +4,7 @@ import { normalize } from "./normalize.js";
 
 export const [PAD, BOS, EOS, UNK] = [0, 1, 2, 3];
 const NAMES = ["<pad>", "<s>", "</s>", "<unk>"];
+export const SPECIAL_TOKENS = NAMES.length; // ids below it
 const MARK = "▁"; // a piece that begins a word has it
 const REPLACEMENT = "\ufffd";
 const JOINERS = { "\u200c": "⟨ZWNJ⟩", "\u200d": "⟨ZWJ⟩" };
@@ -20,14 +21,15 @@ export class Tokenizer {
   constructor(json) {
     const { vocab, merges } = json.model;
     this.ids = new Map(Object.entries(vocab));
+    const idOf = (/** @type {string} */ piece) => /** @type {number} */ (this.ids.get(piece)); // merges and bytes are in the vocabulary
     /** @type {string[]} */
     this.pieces = [];
     for (const [piece, id] of this.ids) this.pieces[id] = piece;
     this.merges = new Map(merges.map(([left, right], rank) =>
-      [pairKey(this.ids.get(left), this.ids.get(right)), { rank, id: this.ids.get(left + right) }]));
+      [pairKey(idOf(left), idOf(right)), { rank, id: idOf(left + right) }]));
     /** @type {Map<number, number>} the byte of a token that stands for one */
     this.bytes = new Map();
-    for (let byte = 0; byte < 256; byte += 1) this.bytes.set(this.ids.get(byteName(byte)), byte);
+    for (let byte = 0; byte < 256; byte += 1) this.bytes.set(idOf(byteName(byte)), byte);
   }
 
   /** The token ids of a text; no special tokens are added. @param {string} text @returns {number[]} */
@@ -35,7 +37,7 @@ export class Tokenizer {
     const clean = normalize(text);
     if (!clean) return [];
     const marked = MARK + clean.replaceAll(" ", MARK);
-    return marked.match(WORD_SPLIT).flatMap((word) => this.#encodeWord(word));
+    return (marked.match(WORD_SPLIT) ?? []).flatMap((word) => this.#encodeWord(word));
   }
 
   /** The normalised text of token ids. @param {number[]} ids */
@@ -49,7 +51,7 @@ export class Tokenizer {
   labels(ids) {
     return ids.map((id) => {
       if (id < NAMES.length) return NAMES[id];
-      if (this.bytes.has(id)) return `⟨${this.bytes.get(id).toString(16).toUpperCase().padStart(2, "0")}⟩`;
+      if (this.bytes.has(id)) return `⟨${this.#byteOf(id).toString(16).toUpperCase().padStart(2, "0")}⟩`;
       const label = withoutMark(this.pieces[id]);
       return (/^\p{M}/u.test(label) ? "◌" : "") + (JOINERS[label] ?? label);
     });
@@ -93,10 +95,11 @@ export class Tokenizer {
   #encodeWord(word) {
     const ids = [...word].flatMap((character) => {
       const id = this.ids.get(character);
-      return id === undefined ? [...new TextEncoder().encode(character)].map((byte) => this.ids.get(byteName(byte))) : [id];
+      return id === undefined ? [...new TextEncoder().encode(character)].map((byte) => /** @type {number} */ (this.ids.get(byteName(byte)))) : [id];
     });
     for (;;) {
-      let [best, at] = [null, -1];
+      let best = null;
+      let at = -1;
       for (let index = 0; index + 1 < ids.length; index += 1) {
         const merge = this.merges.get(pairKey(ids[index], ids[index + 1]));
         if (merge && (!best || merge.rank < best.rank)) [best, at] = [merge, index];
@@ -111,10 +114,15 @@ export class Tokenizer {
     return this.#runs(ids).flatMap(({ inBytes, run }) => {
       if (!inBytes) return run.map((id) => (id === UNK ? REPLACEMENT : id < NAMES.length ? "\n" : this.pieces[id]));
       const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-      const texts = run.map((id) => utf8.decode(Uint8Array.of(this.bytes.get(id)), { stream: true }));
+      const texts = run.map((id) => utf8.decode(Uint8Array.of(this.#byteOf(id)), { stream: true }));
       texts[texts.length - 1] += utf8.decode();
       return texts;
     });
+  }
+
+  /** The byte of a token that stands for one. @param {number} id */
+  #byteOf(id) {
+    return /** @type {number} */ (this.bytes.get(id));
   }
 
   /** Runs of tokens that stand for bytes, and runs of others. */
@@ -132,7 +140,7 @@ export class Tokenizer {
   /** The text of bytes; bytes that are no UTF-8 become a replacement character each. */
   #decodeBytes(run) {
     try {
-      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(run, (id) => this.bytes.get(id)));
+      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(run, (id) => this.#byteOf(id)));
     } catch {
       return REPLACEMENT.repeat(run.length);
     }

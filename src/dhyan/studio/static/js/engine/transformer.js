@@ -108,6 +108,9 @@ class SubLayer {
   }
 }
 
+/** The vectors after a norm, if there is one. @param {import("./weights.js").Norm | null} norm @param {Vector[]} x */
+const normalized = (norm, x) => (norm ? x.map((row) => layerNorm(norm, row)) : x);
+
 const layerNumbers = (count) => Array.from({ length: count }, (_, layer) => layer);
 
 export class TransformerEncoder {
@@ -135,7 +138,7 @@ export class TransformerEncoder {
   /** Those from `real` on are padding. @param {number[]} ids @param {number} [real] @returns {Encoded} */
   encode(ids, real = ids.length) {
     const { x, calls, input } = this.#run(ids, real);
-    const states = this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
+    const states = normalized(this.finalNorm, x);
     const summary = states[0].map((_, index) => states.slice(0, real).reduce((total, state) => total + state[index], 0) / real);
     return { states, summary, lastRead: real - 1, real, calls, input };
   }
@@ -232,7 +235,7 @@ export class TransformerDecoder {
 
   /** What enters the output layer. @param {Vector[]} x */
   #normalized(x) {
-    return this.finalNorm ? x.map((row) => layerNorm(this.finalNorm, row)) : x;
+    return normalized(this.finalNorm, x);
   }
 
   /** @param {number[]} ids @param {TransformerState[]} states @returns {import("./model.js").StepResult} */

@@ -2,7 +2,7 @@
 
 import { activationsOf } from "./activations.js";
 import { beamTree, pathOf } from "./beam_tree.js";
-import { logSoftmax } from "./layers.js";
+import { largest, logSoftmax } from "./layers.js";
 import { leakTest } from "./leak_test.js";
 import { logitLens } from "./logit_lens.js";
 import { Model } from "./model.js";
@@ -10,7 +10,7 @@ import { decoderSteps, headOperands } from "./operands.js";
 import { packWeights } from "./pack.js";
 import { paddingTest } from "./padding_test.js";
 import { search } from "./search.js";
-import { BOS, EOS, Tokenizer } from "./tokenizer.js";
+import { BOS, EOS, SPECIAL_TOKENS, Tokenizer } from "./tokenizer.js";
 import { TrainingSentences } from "./training_sentences.js";
 import { decodeBase64, Weights } from "./weights.js";
 import { compareWords } from "./word_diff.js";
@@ -18,7 +18,6 @@ import { projectWords } from "./word_projection.js";
 
 const SCHEMA = "dhyan-trace/2";
 const TOP_TOKENS = 5;
-const SPECIAL_TOKENS = 4;
 const MAX_TOKENS = 128; // of a sentence, as in the studio
 const MAX_CACHED = 4;
 
@@ -43,7 +42,7 @@ const MAX_CACHED = 4;
  */
 
 /** A request that cannot be answered; the page shows the message. */
-export class RequestError extends Error {}
+class RequestError extends Error {}
 
 export class Translator {
   /** @param {ModelFacts} facts @param {ArrayBuffer} buffer the model file */
@@ -81,7 +80,8 @@ export class Translator {
   /** The best translation of a sentence. @param {TranslateRequest} request @param {Report} report @returns {Promise<Translation>} */
   async #translate({ text, beam, prefix }, report, cached = true) {
     const key = JSON.stringify([text, beam, prefix]);
-    if (cached && this.cache.has(key)) return this.cache.get(key);
+    const known = cached && this.cache.get(key);
+    if (known) return known;
     const source = this.#encode(text);
     const forced = this.target.encode(prefix);
     const hypothesis = await search(this.model, this.model.encode(source), { beam, prefix: forced, maxLength: this.#maxLength(source.length - 1, forced.length),
@@ -89,7 +89,7 @@ export class Translator {
     const output = hypothesis.finished ? [...hypothesis.ids, EOS] : hypothesis.ids;
     const translation = { source, output, hypothesis };
     if (cached) this.cache.set(key, translation);
-    if (this.cache.size > MAX_CACHED) this.cache.delete(this.cache.keys().next().value);
+    if (this.cache.size > MAX_CACHED) this.cache.delete([...this.cache.keys()][0]);
     return translation;
   }
 
@@ -175,7 +175,7 @@ export class Translator {
   }
 
   #step(logprobs, id) {
-    const order = [...logprobs.keys()].sort((a, b) => logprobs[b] - logprobs[a]).slice(0, TOP_TOKENS);
+    const order = largest(logprobs, TOP_TOKENS);
     const labels = this.target.labels(order);
     return { logprob: logprobs[id], top_tokens: order.map((token, rank) => [labels[rank], Math.exp(logprobs[token])]) };
   }
@@ -184,7 +184,7 @@ export class Translator {
     const [cross] = this.model.attentions.filter(({ role }) => role === "cross");
     if (!cross) throw new RequestError("this model has no attention");
     const { encoded, calls } = this.#force(translation);
-    return decoderSteps(this.model.decoder, encoded, calls[cross.name]);
+    return decoderSteps(this.model.decoder, encoded, /** @type {import("./model.js").SingleCall[]} */ (calls[cross.name]));
   }
 
   #leak(body, { source, output }) {

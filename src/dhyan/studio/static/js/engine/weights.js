@@ -23,8 +23,9 @@ export class Weights {
 
   /** A tensor as floats; int8 rows are multiplied by their scales. @param {string} name @returns {Tensor} */
   get(name) {
-    if (!this.read.has(name)) this.read.set(name, { data: this.#floats(name), shape: this.header[name].shape });
-    return this.read.get(name);
+    const tensor = this.read.get(name) ?? { data: this.#floats(name), shape: this.header[name].shape };
+    this.read.set(name, tensor);
+    return tensor;
   }
 
   /** A linear layer; without a bias if none is stored. @param {string} name @param {string} [weight] name of a shared matrix

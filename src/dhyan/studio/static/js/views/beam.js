@@ -7,8 +7,8 @@ import { el, setChildren, text } from "../dom.js";
 import { card } from "../header.js";
 import { message } from "../messages.js";
 import { formatNumber } from "../numbers.js";
-import { state, set } from "../state.js";
-import { showStatus } from "../status.js";
+import { state, set, colorScaleOf } from "../state.js";
+import { failureNote, showStatus } from "../status.js";
 import { requestBody } from "../traces.js";
 import { explainWinner, finished, labelOf, pathTo, winnerOf } from "./beam/explain.js";
 import { drawTree, lengthPower } from "./beam/tree.js";
@@ -42,9 +42,9 @@ export function open() {
     stop = new AbortController();
     renderWidths();
     const began = performance.now();
-    if (!state.text || !state.model) return showNote(message("empty_view"));
+    if (!state.text || !state.model) return showNote(muted(message("empty_view")));
     content.classList.add("loading");
-    if (!tree) showNote(message("beam_working"));
+    if (!tree) showNote(muted(message("beam_working")));
     showStatus(message("beam_working"));
     try {
       tree = await post("/api/beam", requestBody({ beam: width() }), stop.signal);
@@ -52,16 +52,19 @@ export function open() {
       showStatus(message("beam_done", state.model, tree.beam, tree.nodes.length - 1, Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return null;
-      showNote("");
+      showNote(failureNote(error));
       showStatus(error);
     }
     return null;
   }
 
-  function showNote(content_) {
+  /** @param {Node} explanation of why there is no tree */
+  function showNote(explanation) {
     [tree, drawn, content.hidden] = [null, null, true];
-    setChildren(note, content_ && el("p", { class: "muted" }, content_));
+    setChildren(note, explanation);
   }
+
+  const muted = (words) => el("p", { class: "muted" }, words);
 
   function renderWidths() {
     setChildren(widths, ...Array.from({ length: 8 }, (_, index) => index + 1).map((value) => el("button", { type: "button", role: "radio",
@@ -70,7 +73,7 @@ export function open() {
 
   function chooseWidth(value) {
     set({ beam_width: value, node: -1 }, { replace: true });
-    widths.querySelector("[aria-checked=true]").focus();
+    widths.querySelector("[aria-checked=true]")?.focus();
   }
 
   function moveWidth(event) {
@@ -194,7 +197,7 @@ export function open() {
   function attention(weights) {
     if (!weights.length) return el("p", { class: "muted" }, message("beam_no_attention"));
     return el("div", {}, el("h3", {}, message("beam_attention")), el("ul", { class: "beam-attention", lang: card()?.source_language ?? "en" }, ...tree.source.map((word, index) => {
-      const background = weightColor(weights[index], state.scale);
+      const background = weightColor(weights[index], colorScaleOf(tree.source.length));
       return el("li", { style: { "background-color": background, color: textColor(background) } }, el("span", {}, word),
         el("span", { class: "number" }, formatNumber(weights[index], 2, { weight: true })));
     })));
@@ -210,7 +213,7 @@ export function open() {
           reveal();
         } } }, item.text || item.token), !finished(item) && ` (${message("beam_unfinished")})`),
         el("td", { class: "number" }, formatNumber(item.score)), el("td", { class: "number" }, String(item.step)),
-        el("td", { class: "number" }, finished(item) ? `${formatNumber(item.score)} ÷ ${lengthPower(item.step, tree.length_penalty)} = ` : "", el("b", {}, formatNumber(item.score_by_length))));
+        el("td", { class: "number" }, el("b", {}, formatNumber(item.score_by_length))));
     };
     setChildren(results, el("h2", {}, message("beam_results")), el("div", { class: "beam-rows", tabindex: 0, role: "region", "aria-label": message("beam_results") },
       el("table", { class: "numbers" }, headings("beam_place", "beam_hypothesis", "beam_sum", "beam_length", "beam_score"), el("tbody", {}, ...tree.results.map(row)))));
@@ -243,7 +246,7 @@ export function open() {
         renderDetails();
       }
     },
-    exportData: () => ({ trace: null, picture: picture.querySelector("svg"), table: tree && { columns: ["step", "log-probability", "sum", "score", "rank"],
+    exportData: () => ({ trace: null, picture: tree && picture.querySelector("svg, table"), table: tree && { columns: ["beam_col_step", "beam_log_probability", "beam_sum", "beam_score", "beam_col_rank"].map((key) => message(key)),
       rows: tree.nodes.slice(1).map((item) => item.text || item.token),
       values: tree.nodes.slice(1).map((item) => [item.step, item.logprob, item.score, item.score_by_length, item.rank]) } }),
     close() {

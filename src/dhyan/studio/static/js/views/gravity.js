@@ -4,7 +4,8 @@ import { el, setChildren } from "../dom.js";
 import { controls, segments, slider } from "../controls.js";
 import { scatterPlot } from "../scatter_plot.js";
 import { formatNumber } from "../numbers.js";
-import { state, set } from "../state.js";
+import { state, set, hasServer } from "../state.js";
+import { hasEmbeddedResponse } from "../embedded_trace.js";
 import { message } from "../messages.js";
 import { distance, parsePoints, applyLayers, SENTENCES, formatPoints } from "./gravity/toy.js";
 import { modelPlane } from "./gravity/model.js";
@@ -18,7 +19,7 @@ export function open() {
   const container = el("div", { class: "gravity-container" });
   const node = el("section", { class: "gravity", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_gravity"))),
-    controls(segments(message("gravity_source"), "gravity_mode", [["toy", message("gravity_toy")], ["model", message("gravity_model")]])), container);
+    (hasServer() || hasEmbeddedResponse("/api/gravity")) && controls(segments(message("gravity_source"), "gravity_mode", [["toy", message("gravity_toy")], ["model", message("gravity_model")]])), container);
   let plane = null;
 
   function show() {
@@ -29,6 +30,7 @@ export function open() {
   show();
   return {
     node,
+    showsSentence: () => state.gravity_mode === "model",
     update(changed) {
       if (changed.has("gravity_mode")) show();
       else plane.update(changed);

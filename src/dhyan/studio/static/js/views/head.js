@@ -6,12 +6,14 @@ import { requestBody, fetchTrace, invalidateTrace } from "../traces.js";
 import { controls } from "../controls.js";
 import { card } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
-import { formatNumber } from "../numbers.js";
-import { state, set, colorScaleOf, viewsOf } from "../state.js";
+import { readableCellWidth } from "../heatmap_layout.js";
+import { formatNumber, indexOfLargest } from "../numbers.js";
+import { state, set, colorScaleOf, isCellChosen, viewsOf } from "../state.js";
 import { ROLES, blockAt, blocksOf, hasHeads, hasRole, sides } from "../trace.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
-import { agreementBadge, stage } from "../stage.js";
+import { agreementBadge } from "../agreement.js";
+import { stage } from "../stage.js";
 import { modelStages } from "./head/stages.js";
 import { layersPanel } from "./head/layers_panel.js";
 import { maskPanel } from "./head/mask_panel.js";
@@ -80,7 +82,9 @@ export function open() {
       const response = await post("/api/head", { ...requestBody(), role: selected.role, layer: selected.layer, head: selected.head }, signal);
       const head = unpackHead(response);
       const first = stages.hidden;
-      headResult = { ...selected, operands: head, computed: recomputeHead(head, selected.head) };
+      const computed = recomputeHead(head, selected.head);
+      if (!isCellChosen()) set({ source: indexOfLargest(computed.weights[0]) + 1 }, { replace: true });
+      headResult = { ...selected, operands: head, computed };
       render();
       loadPanels();
       if (first) showStage();
@@ -127,7 +131,7 @@ export function open() {
     setChildren(overall, el("p", {}, message("qkv_overall", queryTokens.length, count.toLocaleString("en"), differences.length), " ", agreementBadge(...largestDifference(differences))));
     map = drawHeatmap({ values: computed.weights, rows: queryTokens, columns: keyTokens, label: message("qkv_map", headResult.head, headResult.layer),
       hidden: head.mask.map((line) => line.map((visible) => !visible)), scale: colorScaleOf(head.mask.length), selected: selectedCell(), maxWidth: picture.clientWidth,
-      describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
+      minCellWidth: readableCellWidth(keyTokens.length), describe: (row, column, value) => message("attends", queryTokens[row].text, keyTokens[column].text, formatNumber(value)),
       onFocus: (row, column) => set({ target: row + 1, source: column + 1 }, { replace: true }) });
     setChildren(picture, el("h2", {}, message("qkv_map_title")), el("p", { class: "muted" }, message("qkv_map_text")), map);
     renderStages();
@@ -150,7 +154,7 @@ export function open() {
     const [queryTokens, keyTokens] = labels();
     const [i, j] = selectedCell();
     const nodes = modelStages({ head: headResult.operands, computed: headResult.computed, i, j, queryTokens, keyTokens, number: headResult.head,
-      cross: headResult.role === "cross", expanded });
+      reads: headResult.role === "cross" ? trace.decoder_input.tokens[i].text : null, expanded });
     setChildren(firstStages, ...nodes.slice(0, LAST_OF_MASK));
     setChildren(lastStages, ...nodes.slice(LAST_OF_MASK));
     if (!stageLinks.childElementCount) renderLinks();
@@ -166,10 +170,10 @@ export function open() {
 
   /** Scroll to a stage; its heading gets the focus. */
   function goTo(number) {
-    const heading = stages.querySelector(`#stage-${number}`);
+    const heading = /** @type {HTMLElement} */ (stages.querySelector(`#stage-${number}`));
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
-    heading.closest(".stage").scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
+    heading.closest(".stage")?.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth" });
   }
 
   function renderChooser() {
@@ -181,7 +185,7 @@ export function open() {
       choice(message("qkv_role"), "role", headResult.role, roles.map((role) => [role, message(`qkv_${role}`)]), String),
       choice(message("layer"), "layer", headResult.layer, blocksOf(trace, headResult.role).map((block) => [String(block.layer), String(block.layer)]), Number),
       choice(message("head"), "head", headResult.head, numbered(block.shape[0]), String),
-      choice(message("qkv_query"), "target", selectedCell()[0] + 1, queryTokens.map((token, index) => [String(index + 1), `${index + 1} · ${token.text}`]), Number),
+      choice(message("qkv_query"), "target", selectedCell()[0] + 1, queryTokens.map((token, index) => [String(index + 1), `${index + 1} · ${token.text}`]), Number, openRow),
       el("button", { type: "button", class: "switch", "aria-pressed": expanded, on: { click: (event) => {
         expanded = !expanded;
         event.currentTarget.setAttribute("aria-pressed", String(expanded));
@@ -189,9 +193,11 @@ export function open() {
       } } }, message("qkv_numbers"))));
   }
 
-  function choice(label, key, value, options, typed) {
-    return el("label", { class: "field" }, el("span", {}, label), el("select", { "data-key": key,
-      on: { change: (event) => set({ [key]: typed(event.target.value) }, { replace: true }) } },
+  /** Open a row at its strongest cell. @param {number} target counted from 1 */
+  const openRow = (target) => set({ target, source: indexOfLargest(headResult.computed.weights[target - 1]) + 1 }, { replace: true });
+
+  function choice(label, key, value, options, typed, choose = (chosen) => set({ [key]: chosen }, { replace: true })) {
+    return el("label", { class: "field" }, el("span", {}, label), el("select", { "data-key": key, on: { change: (event) => choose(typed(event.target.value)) } },
     ...options.map(([option, words]) => el("option", { value: option, selected: option === String(value) }, words))));
   }
 
@@ -217,7 +223,8 @@ export function open() {
       } else if (headResult && changed.has("scale")) {
         render();
       } else if (headResult && (changed.has("target") || changed.has("source"))) {
-        chooserBox.querySelector("select[data-key=target]").value = String(selectedCell()[0] + 1);
+        const query = chooserBox.querySelector("select[data-key=target]");
+        if (query instanceof HTMLSelectElement) query.value = String(selectedCell()[0] + 1);
         map.setFocus(selectedCell(), { focus: false, announce: false });
         renderStages();
       }
@@ -238,7 +245,7 @@ const largestDifference = (differences) => differences.reduce((a, b) => (a[0] >=
 
 /** Role, layer and head of the state, clamped to the model. @param {Trace} trace */
 function selectedHead(trace) {
-  const role = [state.role, "cross", "encoder_self"].find((role) => role && blocksOf(trace, role).length);
+  const role = [state.role, "cross"].find((role) => role && blocksOf(trace, role).length) ?? "encoder_self";
   const block = blockAt(trace, role, state.layer || Infinity);
   return { role, layer: block.layer, head: Math.min(Math.max(Number(state.head) || 1, 1), block.shape[0]) };
 }

@@ -6,9 +6,11 @@ import { controls, list, segments } from "../controls.js";
 import { el, setChildren } from "../dom.js";
 import { card, models } from "../header.js";
 import { drawHeatmap } from "../heatmap.js";
-import { formatNumber, sum, entropy } from "../numbers.js";
+import { readableCellWidth } from "../heatmap_layout.js";
+import { formatNumber, indexOfLargest, sum, entropy } from "../numbers.js";
 import { legend } from "../thumbnails.js";
-import { state, set, address, colorScaleOf, showsSpecials } from "../state.js";
+import { stateLink } from "../links.js";
+import { state, set, colorScaleOf, isCellChosen, showsSpecials, viewsOf } from "../state.js";
 import { showStatus } from "../status.js";
 import { ROLES, blocksOf, hasHeads, hasRole, heads, mergeUnits, selectHead } from "../trace.js";
 import { message } from "../messages.js";
@@ -21,22 +23,26 @@ import { definitions, tileGallery } from "./heads/tiles.js";
 /** @returns {View} */
 export function open() {
   const note = el("div", { class: "heads-note" });
-  const roleControl = segments(message("heads_role"), "role", ROLES.map((role) => [role, message(`heads_${role}`)]));
+  let roleControl = null; // of the roles that the trace holds
   const settings = viewSettings({ numbers: false });
   const order = list(message("heads_order"), "order", [["", message("heads_by_layer")], ...STATISTICS.map((key) =>
     [key, key === "importance" ? message("heads_importance_first") : message("heads_largest", message(`heads_${key}`))])]);
   const legendLine = el("p", { class: "heads-legend muted" });
   const enlarged = el("div", { class: "heads-enlarged" });
+  const chips = el("p", { class: "heads-chips" });
   const definitionBox = el("div", { class: "heads-definitions" });
   const gallery = tileGallery((tile) => choose({ layer: tile.layer, head: tile.head }));
   const grid = headGrid((role, layer, head) => choose({ role, layer, head }));
-  const glance = el("div", { class: "heads-glance" }, legendLine, grid.node, el("p", { class: "muted" }, message("heads_glance_text")));
-  const statisticsBox = el("div", { class: "heads-statistics-box" }, el("h2", {}, message("heads_statistics_title")), controls(roleControl, order), gallery.node, definitionBox);
-  const content = el("div", { class: "heads-content", hidden: true }, glance, enlarged, statisticsBox);
+  const intro = el("p", { class: "muted" }, message("heads_intro"));
+  const glanceText = el("p", { class: "muted" }, message("heads_glance_text"));
+  const glance = el("div", { class: "heads-glance" }, legendLine, grid.node, glanceText);
+  const statisticsControls = controls();
+  const statisticsBox = el("div", { class: "heads-statistics-box" }, el("h2", {}, message("heads_statistics_title")), statisticsControls, gallery.node, definitionBox);
+  const content = el("div", { class: "heads-content", hidden: true }, el("div", { class: "heads-intro" }, intro,
+    controls(settings.button, settings.panel)), glance, enlarged, statisticsBox);
   const node = el("section", { class: "heads", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_heads"))),
-    el("p", { class: "muted" }, message("heads_intro")),
-    controls(settings.button, settings.panel), note, content);
+    note, content);
   let trace = null;
   let importance = {};
   let tiles = []; // of the shown role
@@ -93,6 +99,7 @@ export function open() {
     content.hidden = false;
     const many = hasHeads(trace);
     syncControls(role);
+    intro.hidden = glanceText.hidden = !many;
     setChildren(note, ...(many ? [] : noHeadsNotice()));
     setChildren(legendLine, legend(message(tileScale() === "sqrt" ? "square_root" : "linear"), tileScale()),
       !showsSpecials() && ` · ${message("heads_partial")}`);
@@ -124,8 +131,7 @@ export function open() {
   /** Notice for a model without any attention. */
   function showNoAttention() {
     content.hidden = true;
-    setChildren(legendLine);
-    setChildren(note, el("p", {}, message("no_attention")), transformerLink());
+    setChildren(note, el("p", {}, message("no_attention")), el("p", { class: "heads-links" }, transformerLink()));
     showStatus(message("no_attention"));
   }
 
@@ -140,20 +146,23 @@ export function open() {
     return other && link(message("heads_use_model", other.name), { model: other.name });
   }
 
-  const link = (words, patch) => el("a", { href: address({ ...state, ...patch }), class: "button",
-    on: { click: (event) => {
-      event.preventDefault();
-      set(patch);
-    } } }, words);
+  const link = (words, patch) => stateLink(patch, words, { class: "button" });
 
+  /** Controls of what the trace holds; a choice of one is none. */
   function syncControls(role) {
+    const roles = shownRoles();
+    if (statisticsControls.dataset.roles !== roles.join(" ")) {
+      statisticsControls.dataset.roles = roles.join(" ");
+      roleControl = segments(message("heads_role"), "role", roles.map((own) => [own, message(`heads_${own}`)]));
+      setChildren(statisticsControls, roles.length > 1 && roleControl, hasHeads(trace) && order);
+    }
     for (const button of roleControl.querySelectorAll("button")) {
       const selected = button.dataset.value === role;
       button.setAttribute("aria-checked", String(selected));
       button.setAttribute("tabindex", selected ? "0" : "-1");
     }
     settings.sync();
-    order.querySelector("select").value = state.order;
+    order.sync();
   }
 
   function render() {
@@ -164,10 +173,11 @@ export function open() {
   /** The small maps and their statistics; the enlarged head stays. */
   function renderTiles() {
     const roles = shownRoles().map((role) => ({ role, tiles: tilesOf(role) }));
-    tiles = roles.find(({ role }) => role === shownRole()).tiles;
+    tiles = roles.find(({ role }) => role === shownRole())?.tiles ?? [];
     grid.show(roles.map(({ role, tiles: own }) => ({ role, tiles: own.filter((tile) => !tile.summary) })), tileScale());
     gallery.show(tiles, { order: state.order, scale: tileScale() });
     markTile(selectedTile());
+    renderChips(selectedTile());
   }
 
   /** A tile for every head of a role, and for the mean and the largest of each layer. */
@@ -218,21 +228,21 @@ export function open() {
     const ablationBox = el("div", {});
     updateAblation = () => renderAblation(role, tile, ablationBox);
     const picture = el("div", { class: "picture" });
-    setChildren(enlarged, el("h2", { class: "heads-title" }, title),
-      el("p", { class: "heads-chips" }, ...STATISTICS.filter((key) => Number.isFinite(tile.statistics[key])).map((key) =>
-        el("span", {}, `${message(`heads_${key}`)} `, el("b", { class: "number" }, formatStatistic(key, tile.statistics[key])), " "))),
-      picture, live, ablationBox);
+    renderChips(tile);
+    setChildren(enlarged, el("h2", { class: "heads-title" }, title), chips, ablationBox, picture, live);
     const cellText = (row, column) => message("attends", selectedView.rows[row].text, selectedView.columns[column].text,
       tile.hidden?.[row][column] ? "−∞" : formatNumber(selectedView.values[row][column]));
     const showEntropy = tile.head !== "max" && showsSpecials();
     const announce = (row, column) => setChildren(live, [cellText(row, column),
       tile.head === "max" ? message("heads_no_sum") : message("sum", formatNumber(sum(selectedView.values[row]))),
       ...(showEntropy ? [message("entropy", formatNumber(entropy(selectedView.values[row]), 2))] : [])].join(" · "));
-    const selection = [Math.min(state.target, selectedView.rows.length) - 1, Math.min(state.source, selectedView.columns.length) - 1];
+    const selection = isCellChosen() ? [Math.min(state.target, selectedView.rows.length) - 1, Math.min(state.source, selectedView.columns.length) - 1]
+      : [0, indexOfLargest(selectedView.values[0])];
     setChildren(picture, drawHeatmap({ values: selectedView.values, hidden: tile.hidden, scale: tileScale(), selected: selection,
       rows: selectedView.rows.map((row) => ({ text: row.text, lang: rowLanguage })),
       columns: selectedView.columns.map((column) => ({ text: column.text, lang: columnLanguage })),
       label: message("heads_map", title), numbers: state.numbers === "1", maxWidth: enlarged.clientWidth,
+      minCellWidth: readableCellWidth(selectedView.columns.length),
       describe: cellText,
       onFocus: (row, column) => {
         set({ target: row + 1, source: column + 1 }, { replace: true });
@@ -243,6 +253,10 @@ export function open() {
     announce(...selection);
     updateAblation();
   }
+
+  /** The statistics of the enlarged head; its importance may arrive later. */
+  const renderChips = (tile) => setChildren(chips, ...STATISTICS.filter((key) => Number.isFinite(tile.statistics[key])).map((key) =>
+    el("span", {}, `${message(`heads_${key}`)} `, el("b", { class: "number" }, formatStatistic(key, tile.statistics[key])), " ")));
 
   /** The ablation button and its result. */
   async function renderAblation(role, tile, container) {
@@ -255,10 +269,8 @@ export function open() {
     const button = el("button", { type: "button", class: ablated ? "" : "primary", id: "ablate-head",
       on: { click: () => set({ ablated: ablated ? "0" : "1" }, { replace: true }) } }, message(ablated ? "heads_restore" : "heads_ablate"));
     const focused = document.activeElement?.id === "ablate-head";
-    setChildren(container, el("div", { class: "card heads-ablation" }, el("h3", {}, message("heads_without")),
-      el("p", { class: "muted" }, message("heads_ablation_text")), button, resultBox),
-    el("p", {}, el("a", { href: address({ ...state, view: "head", role: state.role || "encoder_self", layer: tile.layer, head: tile.head }) },
-      message("heads_qkv"))));
+    setChildren(container, el("div", { class: "heads-ablation" }, button, el("p", { class: "muted" }, message("heads_ablation_text"))), resultBox,
+    !ablated && viewsOf("inside").includes("head") && el("p", {}, stateLink({ view: "head", role, layer: tile.layer, head: tile.head }, message("heads_qkv"))));
     if (focused) button.focus();
     if (!ablated) return;
     setChildren(resultBox, el("p", { class: "muted" }, message("working")));

@@ -7,7 +7,7 @@ import { controls, list, segments } from "../controls.js";
 import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
 import { message, hasMessage } from "../messages.js";
-import { showStatus } from "../status.js";
+import { errorText, showStatus } from "../status.js";
 import { models } from "../header.js";
 import { sentenceCards } from "./length/sentences.js";
 
@@ -55,15 +55,15 @@ export function open() {
       if (results.has(keyOf(name))) continue;
       try {
         await stream("/api/length", { model: name, per_bucket: state.per_bucket, beam: state.beam }, (kind, data) => {
-          if (kind === "done") results.set(keyOf(name), data);
-          else status.set(name, { kind, ...data });
-          if (kind === "done") render();
+          if (data.buckets) results.set(keyOf(name), data);
+          else status.set(name, { kind: data.unsuited ? "unsuited" : kind, ...data });
+          if (data.buckets) render();
           else renderTable();
         }, signal);
       } catch (error) {
         if (error.name === "AbortError") break;
         const retry = hasMessage(error.message); // the server was unreachable
-        status.set(name, { kind: "error", retry, text: retry ? message(error.message) : error.message });
+        status.set(name, { kind: "error", retry, text: errorText(error) });
         showStatus(error);
       }
     }
@@ -99,7 +99,7 @@ export function open() {
   function renderCharts(measuredResults) {
     const groups = groupsOf(measuredResults);
     const bucketIndex = (bucket) => groups.findIndex((group) => group.min_words === bucket.min_words);
-    const selected = groups[state.bucket - 1] ? state.bucket - 1 : null;
+    const selected = groups[state.bucket - 1] ? state.bucket - 1 : undefined;
     const top = Math.max(...measuredResults.flatMap((result) => result.buckets.map(high)));
     const choose = (_, point) => set({ bucket: point.x + 1 }, { replace: true });
     /** @type {import("../scales.js").Axis} */
@@ -141,7 +141,7 @@ export function open() {
   function renderTable() {
     button.textContent = message(running ? "length_stop" : "length_resume");
     button.hidden = !running && models().every(({ name }) =>
-      results.has(keyOf(name)) || (status.get(name)?.kind === "error" && !status.get(name).retry));
+      results.has(keyOf(name)) || status.get(name)?.kind === "unsuited" || (status.get(name)?.kind === "error" && !status.get(name).retry));
     const measuredResults = resultList();
     const split = !measuredResults.length || measuredResults.some((result) => result.trained_words); // training lengths may be unknown
     const head = ["length_model", "length_all", ...(split ? ["length_within", "length_beyond"] : [])];
@@ -159,6 +159,7 @@ export function open() {
         ? [el("b", {}, formatNumber(score.value, 1)), el("span", { class: "muted" }, within(score))] : ["–"])));
     }
     const modelStatus = status.get(name);
+    if (modelStatus?.kind === "unsuited") return [el("td", { colspan: split ? 3 : 1, class: "muted length-unsuited" }, message("length_unsuited"))];
     if (modelStatus?.kind === "error") return [el("td", { colspan: split ? 3 : 1, class: "error" }, modelStatus.text)];
     const progressText = !running ? message("length_stopped") : !modelStatus ? message("length_waiting")
       : message(modelStatus.kind === "sampling" ? "length_sampling" : "length_working", modelStatus.done, modelStatus.of);
@@ -182,6 +183,7 @@ export function open() {
   measure();
   return {
     node,
+    showsSentence: () => false,
     update(changed) {
       if (changed.has("per_bucket") || changed.has("beam")) measure();
       else if (changed.has("bucket") && charts) {

@@ -60,6 +60,7 @@ export function open() {
   renderNumbers();
   return {
     node,
+    showsSentence: () => false,
     update(changed) {
       if (!["dimension", "keys", "seed"].some((key) => changed.has(key))) return;
       sync();

@@ -9,7 +9,8 @@ import { state, set } from "../state.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
 import { maxAbs } from "../vector_strips.js";
-import { badge, stage } from "../stage.js";
+import { badge } from "../agreement.js";
+import { stage } from "../stage.js";
 import { toyStages } from "./self_attention/stages.js";
 import { computeToy } from "./head/recompute.js";
 import { MAX_WORDS, PRESETS, MAX_WIDTH, readToy, resizeToy, removeWord, encodeToy } from "./self_attention/toy.js";
@@ -27,7 +28,8 @@ export function open() {
   const content = el("div", { class: "toy" });
   const node = el("section", { class: "self-attention", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_self_attention"))), content);
-  const session = { toy: null, result: null, digits: null, edited, toggle };
+  const { toy: firstToy } = readToy(FIRST_TOY);
+  const session = { toy: firstToy, result: computeToy(firstToy), digits: {}, edited, toggle };
   const verdict = el("p", { class: "check-result", "aria-live": "polite" });
   const stop = new AbortController();
   let stages = null;
@@ -121,7 +123,7 @@ export function open() {
 
   function loadToy() {
     const { toy, corrected } = readToy(state.toy || FIRST_TOY);
-    const focusedToy = node.contains(document.activeElement) && document.activeElement.dataset.toy;
+    const focusedToy = node.contains(document.activeElement) && document.activeElement?.dataset.toy;
     session.toy = toy;
     build(focusedToy ? `[data-toy="${focusedToy}"]` : "");
     if (corrected.length) setTimeout(() => showStatus(message("qkv_corrected", corrected.join(", "))));
@@ -130,6 +132,7 @@ export function open() {
   loadToy();
   return {
     node,
+    showsSentence: () => false,
     update(changed) {
       if (changed.has("toy") && state.toy !== encoded) loadToy();
     },

@@ -3,17 +3,21 @@
 import { el, setChildren, text } from "../dom.js";
 import { keepFocus } from "../focus.js";
 import { post } from "../api.js";
-import { badge } from "../arithmetic.js";
+import { agreementBadge } from "../agreement.js";
+import { stateLink } from "../links.js";
 import { requestBody, fetchTrace } from "../traces.js";
 import { slider } from "../controls.js";
 import { card, models } from "../header.js";
-import { formatNumber, maxDifference, formatTiny } from "../numbers.js";
-import { state, set, address, viewsOf } from "../state.js";
+import { lesson } from "../lesson_panel.js";
+import { formatNumber, indexOfLargest, maxDifference, formatTiny } from "../numbers.js";
+import { state, set, isCellChosen, viewsOf } from "../state.js";
 import { strip } from "../vector_strips.js";
 import { showStatus } from "../status.js";
 import { hasRole } from "../trace.js";
 import { message } from "../messages.js";
 import { maskPanel } from "./head/mask_panel.js";
+import { attentionView } from "./translate/attention_view.js";
+import { bottleneckDiagram } from "./translate/bottleneck.js";
 import { computationGrid, WIDE_COLUMN, TINY_COLUMN } from "./step/computation.js";
 import { unpackSteps, recomputeStep } from "./step/recompute.js";
 
@@ -34,6 +38,7 @@ async function stepsOf(signal) {
 /** @returns {View} */
 export function open() {
   const top = el("div", { class: "step-top" });
+  const [tokenRow, checkBox] = [el("div", { class: "step-tokens", role: "group", "aria-label": message("step_tokens") }), el("div", { class: "step-check" })];
   const picture = el("div", { class: "step-picture" });
   const predictions = el("div", { class: "step-predictions" });
   const mask = maskPanel();
@@ -45,6 +50,7 @@ export function open() {
   let stop = new AbortController();
   let response = null; // the trace and its steps
   let computed = null; // the step on the page
+  let selecting = false; // the view itself changes the state
   let playing = 0;
   let range = null;
 
@@ -69,13 +75,14 @@ export function open() {
       if (signal.aborted) return;
       if (hasRole(trace, "decoder_self") && viewsOf("inside").includes("head")) return set({ view: "head" }, { replace: true });
       tests.hidden = false;
-      if (!hasRole(trace, "cross")) return renderNoAttention();
+      if (!hasRole(trace, "cross")) return renderOneVector(trace, "no_attention");
       const operands = await stepsOf(signal);
       if (signal.aborted) return;
       response = { trace, operands };
-      if (operands.score === "bottleneck") return renderBottleneck();
+      if (operands.score === "bottleneck") return renderOneVector(trace, "step_bottleneck", sameVector(operands));
+      lesson("step");
       renderTop();
-      render();
+      render({ follow: !isCellChosen() });
     } catch (error) {
       if (error.name === "AbortError") return;
       setChildren(picture, alternatives());
@@ -83,34 +90,26 @@ export function open() {
     }
   }
 
-  /** Notice for a model without attention. */
-  function renderNoAttention() {
-    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("no_attention")), alternatives()));
-    showStatus(message("no_attention"));
+  /** A translation without weights: all of the sentence goes through one vector. */
+  function renderOneVector(trace, about, ...details) {
+    lesson("no_attention");
+    setChildren(picture, bottleneckDiagram(attentionView(trace, card() ?? {}, state), picture.clientWidth - 42), ...details, alternatives());
+    showStatus(message(about));
   }
 
-  /** A model that reads one vector at every step. */
-  function renderBottleneck() {
-    const { operands } = response;
-    const difference = Math.max(...operands.contexts.map((context) => maxDifference(context, operands.contexts[0])));
-    setChildren(picture, el("div", { class: "card step-card" }, el("p", {}, message("step_bottleneck")),
-      strip({ label: "c", values: operands.contexts[0], ariaLabel: message("step_one_vector"), visibleCount: 16 }),
-      el("p", { class: "muted" }, message("step_same", operands.contexts.length, formatTiny(difference))), alternatives()));
-    showStatus(message("step_bottleneck"));
+  /** The vector that every step reads, and that it does not change. */
+  function sameVector({ contexts }) {
+    const difference = Math.max(...contexts.map((context) => maxDifference(context, contexts[0])));
+    return el("div", { class: "card step-card" }, strip({ label: "c", values: contexts[0], ariaLabel: message("step_one_vector"), visibleCount: 16 }),
+      el("p", { class: "muted" }, message("step_same", contexts.length, formatTiny(difference))));
   }
 
   const alternatives = () => el("p", { class: "step-links" }, ...compatibleModels());
 
   function compatibleModels() {
     const compatible = models().filter((model) => model.name !== state.model && model.views.includes("step") && SUPPORTED_SCORES.includes(model.score)).slice(0, 4);
-    return compatible.length ? compatible.map((model) => link({ model: model.name }, message("step_to_model", model.name))) : [el("span", {}, message("step_no_model"))];
+    return compatible.length ? compatible.map((model) => stateLink({ model: model.name }, message("step_to_model", model.name), { class: "button" })) : [el("span", {}, message("step_no_model"))];
   }
-
-  const link = (patch, words) => el("a", { class: "button", href: address({ ...state, ...patch }), on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set(patch);
-  } } }, words);
 
   /** Controls and the order of attention and state update; the same for every step. */
   function renderTop() {
@@ -120,10 +119,10 @@ export function open() {
     range = slider(message("step_choose"), "target", { min: 1, max: steps() }, (i) => message("step_of", Math.min(i, steps()), steps()));
     setChildren(top,
       el("p", { class: "step-order" }, message(operands.after ? "step_attends_after" : "step_attends_before")),
-      el("div", { class: "step-tokens", role: "group", "aria-label": message("step_tokens") }),
+      tokenRow,
       el("div", { class: "controls step-controls" }, button("before", () => moveStep(-1), "←"), button("play", toggle, "▶"),
         button("after", () => moveStep(1), "→"), range),
-      el("div", { class: "step-check" }));
+      checkBox);
   }
 
   /** Column widths: all with numbers if they fit, else only the selected one. */
@@ -136,17 +135,19 @@ export function open() {
     return words().map((_, j) => (j === step ? WIDE_COLUMN + 8 : narrow));
   }
 
-  function render() {
+  /** Draw the step of the state; `follow` selects its strongest word. */
+  function render({ follow = false } = {}) {
     const step = Math.min(state.target, steps()) - 1;
-    const previous = computed;
-    if (step + 1 !== state.target) set({ target: step + 1 }, { replace: true });
-    if (previous !== computed) return; // already rendered by the state change
     const { trace, operands } = response;
-    const stepChanged = previous?.step !== step;
-    computed = stepChanged ? { step, ...recomputeStep(operands, step) } : { ...previous };
+    const stepChanged = computed?.step !== step;
+    if (stepChanged) computed = { step, ...recomputeStep(operands, step) };
+    const strongest = indexOfLargest(computed.page.alpha);
+    selecting = true;
+    set({ target: step + 1, ...(follow && { source: strongest + 1 }) }, { replace: true });
+    selecting = false;
     range.sync();
     renderTokens(step);
-    setChildren(top.querySelector(".step-check"), badge(computed.maxDifference, computed.size), el("span", { class: "muted" },
+    setChildren(checkBox, agreementBadge(computed.maxDifference, computed.size), el("span", { class: "muted" },
       message("step_recomputed", computed.products.toLocaleString("en"))));
     const about = { score: operands.score, after: operands.after, shift: computed.page.shift, window: operands.visibility.flat().some((visibility) => visibility < 1) };
     const word = Math.min(state.source, words().length) - 1;
@@ -158,7 +159,7 @@ export function open() {
         toggleRow(row) {
           expandedRows[expandedRows.has(row) ? "delete" : "add"](row);
           render();
-          picture.querySelector(`.row-${row} .strip-toggle`).focus();
+          picture.querySelector(`.row-${row} .strip-toggle`)?.focus();
         } }));
     setChildren(picture, el("p", { class: "muted" }, message("step_hint")), box);
     const scrolls = box.scrollWidth > box.clientWidth + 1;
@@ -169,9 +170,8 @@ export function open() {
     if (focusedName) picture.querySelector(`button[data-name="${focusedName}"][data-word="${word}"]`)?.focus();
     renderPredictions(trace.steps[step], trace.target.tokens[step]);
     if (!stepChanged) return;
-    const best = computed.page.alpha.indexOf(Math.max(...computed.page.alpha));
-    showStatus(message("step_strongest", step + 1, trace.target.tokens[step].text, words()[best], formatNumber(computed.page.alpha[best]),
-      top.querySelector(".badge").textContent));
+    showStatus(message("step_strongest", step + 1, trace.target.tokens[step].text, words()[strongest], formatNumber(computed.page.alpha[strongest]),
+      checkBox.firstElementChild?.textContent));
   }
 
   /** Scroll the selected column into view. */
@@ -185,14 +185,13 @@ export function open() {
 
   /** The target tokens; the current step is marked. */
   function renderTokens(step) {
-    const row = top.querySelector(".step-tokens");
-    const focused = row.contains(document.activeElement);
-    setChildren(row, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
-      class: i < step ? "past" : i === step ? "current" : "future", "aria-current": i === step ? "step" : null,
+    const focused = tokenRow.contains(document.activeElement);
+    setChildren(tokenRow, ...response.trace.target.tokens.map((token, i) => el("button", { type: "button", lang: languages().target,
+      class: `${i < step ? "past" : i === step ? "current" : "future"}${token.word === response.trace.target.tokens[i - 1]?.word ? " joined" : ""}`, "aria-current": i === step ? "step" : null,
       on: { click: () => set({ target: i + 1 }, { replace: true }) } }, token.text)));
-    if (focused) row.children[step].focus();
-    const current = row.children[step];
-    if (current instanceof HTMLElement) row.scrollTop = current.offsetTop - row.clientHeight / 2;
+    const current = tokenRow.children[step];
+    if (focused) current.focus();
+    if (current instanceof HTMLElement) tokenRow.scrollTop = current.offsetTop - tokenRow.clientHeight / 2;
   }
 
   /** The most probable tokens after the step. */
@@ -244,10 +243,10 @@ export function open() {
     update(changed) {
       mask.update(changed);
       if (["text", "model", "beam", "prefix"].some((key) => changed.has(key))) load();
-      else if (!computed) return;
-      else if (changed.has("target") || changed.has("source")) render();
+      else if (!computed || selecting) return;
+      else if (changed.has("target") || changed.has("source")) render({ follow: !changed.has("source") });
     },
-    exportData: () => ({ picture: picture.querySelector(".flow"), trace: response?.trace ?? null, table: computed && {
+    exportData: () => ({ picture: picture.querySelector(".flow, .bottleneck-svg"), trace: response?.trace ?? null, table: computed && {
       values: ["e", "exp", "alpha"].map((row) => computed.page[row]), rows: ["e", "exp", "α"], columns: words() } }),
     close() {
       pause();

@@ -2,14 +2,16 @@
 
 import { el, setChildren } from "../dom.js";
 import { card, models } from "../header.js";
+import { stateLink } from "../links.js";
 import { message } from "../messages.js";
-import { address, set, state } from "../state.js";
-import { showStatus } from "../status.js";
+import { set, state } from "../state.js";
+import { showStatus, errorText } from "../status.js";
 import { invalidateTrace } from "../traces.js";
 import { tourCanvas } from "./tour/canvas.js";
 import { fetchTranslation, hasAttention, informativeToken, numbersOfWord } from "./tour/numbers_of_word.js";
 import { stepPanel } from "./tour/step_panel.js";
 import { stepNames, stepOf, titleOf } from "./tour/steps.js";
+import { quality } from "./translate/quality.js";
 
 const FIRST_TEXT = "The children are playing in the garden."; // an everyday sentence that no pretrained model was trained on
 const MAX_ALTERNATIVES = 4;
@@ -32,8 +34,9 @@ export function open() {
   const navigation = el("nav", { class: "tour-navigation", "aria-label": message("tour_steps") }, back, dots, next);
   const stage = el("div", { class: "tour-stage", hidden: true }, el("div", { class: "tour-picture" }, canvas.node, navigation), panel.node);
   const note = el("div", { class: "tour-message" });
+  const warning = el("div"); // that the translation is probably wrong
   const node = el("section", { class: "tour", "aria-labelledby": "view-title" },
-    el("header", { class: "tour-header" }, el("h1", { id: "view-title" }, message("tour_title")), tools), note, stage);
+    el("header", { class: "tour-header" }, el("h1", { id: "view-title" }, message("tour_title")), tools), note, warning, stage);
   let stop = new AbortController();
   let translation = null;
   let numbers = null; // of the followed token
@@ -53,8 +56,8 @@ export function open() {
     translation = numbers = null;
     shown = 0;
     showOnly(note);
+    setChildren(warning);
     if (!state.model) return setChildren(note, el("p", {}, message("no_model")));
-    if (card()?.score === "none") return showNoAttention();
     if (!state.text && languages().source === "en") set({ text: FIRST_TEXT, prefix: "" }, { replace: true });
     if (signal.aborted) return null; // the new sentence has begun its own load
     if (!state.text) return setChildren(note, el("p", { class: "muted" }, message("tour_write")));
@@ -68,11 +71,12 @@ export function open() {
       if (!state.tour_step || another) set({ tour_step: 1, target: state.target > 1 ? state.target : informativeToken(response) + 1 }, { replace: true });
       toured = response.key;
       translation = response;
+      setChildren(warning, quality(response.trace, card() ?? {}, state.text));
       await showToken();
     } catch (error) {
       if (error.name === "AbortError") return null;
       showOnly(note);
-      setChildren(note, alternatives());
+      setChildren(note, el("p", {}, errorText(error)));
       showStatus(error);
     }
     return null;
@@ -120,15 +124,9 @@ export function open() {
 
   function dot(number, current) {
     const title = titleOf(steps[number - 1], numbers);
-    return el("li", {}, link({ tour_step: number }, "", { class: number < current ? "past" : "", "aria-label": message("tour_step_link", number, steps.length, title), title,
+    return el("li", {}, stateLink({ tour_step: number }, "", { replace: true, class: number < current ? "past" : "", "aria-label": message("tour_step_link", number, steps.length, title), title,
       "aria-current": number === current ? "step" : null }));
   }
-
-  const link = (patch, text, attributes = {}) => el("a", { href: address({ ...state, ...patch }), ...attributes, on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set(patch, { replace: "tour_step" in patch });
-  } } }, text);
 
   function go(number) {
     if (!numbers || number < 1 || number > steps.length) return;
@@ -154,15 +152,16 @@ export function open() {
   /** How many answers were right, and where to go on. */
   function ending() {
     const asked = steps.map((_, index) => index + 1).filter((number) => question(number));
-    const right = asked.filter((number) => question(number).choices[answers.get(keyOf(number))]?.correct);
+    const right = asked.filter((number) => question(number)?.choices[answers.get(keyOf(number)) ?? -1]?.correct);
     const inside = numbers.kind === "transformer" ? { view: "head", role: "cross", layer: numbers.layer, head: String(numbers.head), source: numbers.best + 1 }
       : { view: "step", source: numbers.best + 1 };
     return el("div", { class: "tour-ending" }, el("p", {}, el("strong", {}, message("tour_score", right.length, asked.length))),
       el("h3", {}, message("tour_ways_on")),
-      el("ul", {}, el("li", {}, link(inside, message("tour_every_number"))), ...withAttention().map((own) => el("li", {}, modelLink(own)))));
+      el("ul", {}, numbers.next && el("li", {}, stateLink({ target: numbers.step + 2, tour_step: 1 }, message("tour_next_token", numbers.next.text))),
+        el("li", {}, stateLink(inside, message("tour_every_number"))), ...withAttention().map((own) => el("li", {}, modelLink(own)))));
   }
 
-  const modelLink = (own) => link({ model: own.name }, message("tour_other_model", own.name));
+  const modelLink = (own) => stateLink({ model: own.name }, message("tour_other_model", own.name));
 
   /** Other models of the same languages that have attention; those of other kinds first. */
   function withAttention() {

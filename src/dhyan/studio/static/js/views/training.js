@@ -6,6 +6,7 @@ import { formatNumber } from "../numbers.js";
 import { state, set } from "../state.js";
 import { message } from "../messages.js";
 import { showStatus } from "../status.js";
+import { sentenceFor } from "../example_sentences.js";
 import { card, updateModels } from "../header.js";
 import { curves } from "./training/curves.js";
 import { probe } from "./training/probe.js";
@@ -33,7 +34,7 @@ export function open() {
   async function loadRuns() {
     try {
       const response = await get("/api/runs", stop.signal);
-      runs = response.runs.map(withLanguages);
+      runs = response.runs.map(withModel);
       setChildren(toys, response.toys.map((task) => el("button", { type: "button", "data-toy": task,
         on: { click: () => train(task) } }, message(`train_${task}`))));
       selectRun();
@@ -49,7 +50,7 @@ export function open() {
     const next = requested ?? runs.find((run) => run.toy && run.progress.state === "running")
       ?? runs.find((run) => run.name === state.model) ?? runs[0];
     options(next);
-    content.hidden = !next;
+    content.hidden = field.hidden = !next;
     if (!next) return setChildren(progressBox, message("train_none"));
     return followRun(next);
   }
@@ -98,14 +99,14 @@ export function open() {
     const progressText = status.loss === null ? message("train_starting", currentRun.name)
       : message("train_progress", currentRun.name, status.step, status.steps, formatNumber(status.loss, 3))
         + (status.seconds_left === null ? "" : ` · ${message("train_left", Math.ceil(status.seconds_left))}`);
-    const bar = progressBox.querySelector("progress");
-    if (!bar) {
+    const [bar, words] = [progressBox.querySelector("progress"), progressBox.querySelector("span")];
+    if (!bar || !words) {
       setChildren(progressBox, el("progress", { max: status.steps, value: status.step, "aria-label": currentRun.name }),
         el("span", { class: "number" }, progressText), el("button", { type: "button", class: "cancel",
           on: { click: cancel } }, message("train_cancel")));
     } else {
       bar.value = status.step;
-      progressBox.querySelector("span").textContent = progressText;
+      words.textContent = progressText;
     }
     return progressBox;
   }
@@ -121,6 +122,7 @@ export function open() {
   async function finishRun(run, signal) {
     charts.update(events, currentRun.progress.steps, events.length > 0);
     probeView.checkpoints(run.checkpoints);
+    if (!run.checkpoints.length) probeView.showNone();
     if (!run.announceEnd) return;
     run.announceEnd = false;
     updateModels(await get("/api/models", signal));
@@ -132,9 +134,9 @@ export function open() {
   async function train(task) {
     for (const button of toys.querySelectorAll("button")) button.disabled = true;
     try {
-      const run = { ...withLanguages(await post("/api/toys", { task })), announceEnd: true };
+      const run = { ...withModel(await post("/api/toys", { task })), announceEnd: true };
       runs = [...runs, run];
-      content.hidden = false;
+      content.hidden = field.hidden = false;
       set({ run: run.name, checkpoint: -1 });
     } catch (error) {
       showStatus(error);
@@ -153,6 +155,7 @@ export function open() {
   loadRuns();
   return {
     node,
+    showsSentence: () => Boolean(currentRun) && !currentRun.toy,
     update(changed) {
       if (changed.has("run")) selectRun();
       else if (["text", "unit", "specials"].some((key) => changed.has(key)) && currentRun) probeView.setRun(currentRun);
@@ -171,9 +174,10 @@ export function open() {
   };
 }
 
-/** Add the languages of the model; a toy still in training is announced when it ends. */
-function withLanguages(run) {
+/** Add what is known of the model: its languages, and a sentence of its task; a toy still in training is announced when it ends. */
+function withModel(run) {
+  if (run.toy) return { ...run, announceEnd: run.progress.state === "running" };
   const modelCard = card(run.name);
-  return { ...run, announceEnd: run.toy && run.progress.state === "running",
-    languages: modelCard ? [modelCard.source_language, modelCard.target_language] : ["en", "hi"] };
+  return { ...run, announceEnd: false, probe: sentenceFor(modelCard, run.probe),
+    languages: [modelCard?.source_language ?? "en", modelCard?.target_language ?? "hi"] };
 }

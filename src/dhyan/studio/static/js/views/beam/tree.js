@@ -23,23 +23,24 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   const winning = new Set([0, ...pathTo(tree.nodes, winnerOf(tree))]);
   const order = sorted(tree.nodes, shown, winning);
   const nodes = order.map((node) => ({ ...tree.nodes[node], index: node, token: labelOf(tree.nodes, node) }));
-  const place = new Map(order.map((node, index) => [node, index]));
-  const layout = layoutTree(nodes.map((node) => ({ parent: node.parent < 0 ? -1 : place.get(node.parent),
+  /** @type {Record<number, number>} */
+  const place = Object.fromEntries(order.map((node, index) => [node, index]));
+  const layout = layoutTree(nodes.map((node) => ({ parent: node.parent < 0 ? -1 : place[node.parent],
     size: height(node), weight: winning.has(node.index) ? 1e9 : node.fate === "dropped" ? 0.2 : 1 })), { gap: GAP });
   const columns = columnsOf(nodes, tree);
   const y = (index) => layout.centre[index] - layout.start + TOP + 4;
   const [width, tall] = [columns.at(-1).x + columns.at(-1).width + LEFT, layout.end - layout.start + TOP + 12];
-  const links = nodes.map((node, index) => (node.parent < 0 ? null : link(node, index)));
+  const links = nodes.flatMap((node, index) => (node.parent < 0 ? [] : link(node, index)));
   const boxes = nodes.map((node, index) => box(node, columns[node.step], y(index), winning.has(node.index)));
   const picture = svg("svg", { class: "beam-picture", viewBox: `0 0 ${width} ${tall}`, width, height: tall },
     svg("g", { "aria-hidden": "true" }, ...columns.slice(1).map((column, index) =>
       svg("text", { class: "beam-column", x: column.x + column.width / 2, y: 14 }, message("beam_step", index + 1)))),
-    svg("g", { "aria-hidden": "true" }, ...links.filter(Boolean).sort((a, b) => Number(a.classList.contains("winning")) - Number(b.classList.contains("winning")))),
+    svg("g", { "aria-hidden": "true" }, ...links.sort((a, b) => Number(a.classList.contains("winning")) - Number(b.classList.contains("winning")))),
     svg("g", { role: "tree", "aria-label": message("beam_picture") }, ...boxes));
   let current = null;
 
   function link(node, index) {
-    const [parent, column, from] = [place.get(node.parent), columns[node.step], columns[node.step - 1]];
+    const [parent, column, from] = [place[node.parent], columns[node.step], columns[node.step - 1]];
     return svg("path", { class: `beam-link ${node.fate}${winning.has(node.index) ? " winning" : ""}`,
       d: linkPath(from.x + from.width, y(parent), column.x, y(index)) });
   }
@@ -62,7 +63,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
   function mark(node, { focus = false } = {}) {
     current?.setAttribute("tabindex", "-1");
     current?.setAttribute("aria-selected", "false");
-    current = boxes[place.get(node) ?? place.get(winnerOf(tree))];
+    current = boxes[place[node] ?? place[winnerOf(tree)]];
     current.setAttribute("tabindex", "0");
     current.setAttribute("aria-selected", "true");
     if (focus) current.focus();
@@ -70,7 +71,7 @@ export function drawTree({ tree, shown, selected, lang, describe, onSelect }) {
 
   /** The node that a key leads to. */
   function moved(node, key) {
-    const index = place.get(node);
+    const index = place[node];
     if (key === "ArrowLeft") return nodes[index].parent;
     if (key === "ArrowRight") return nodes.find((child) => child.parent === node)?.index;
     if (key === "Home") return 0;

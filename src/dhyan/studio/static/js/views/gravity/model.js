@@ -6,7 +6,7 @@ import { controls, slider } from "../../controls.js";
 import { scatterPlot } from "../../scatter_plot.js";
 import { formatNumber } from "../../numbers.js";
 import { state, set } from "../../state.js";
-import { message } from "../../messages.js";
+import { hasMessage, message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { distance } from "./toy.js";
@@ -35,7 +35,7 @@ export function modelPlane() {
       render();
     } catch (error) {
       if (error.name === "AbortError") return;
-      setChildren(container, el("p", {}, error.message));
+      setChildren(container, el("p", {}, message(hasMessage(error.message) ? error.message : "gravity_unfit")));
       showStatus(error);
     }
   }
@@ -45,7 +45,7 @@ export function modelPlane() {
     const shared = response.axes === "shared";
     layerControls.hidden = !shared;
     if (shared) {
-      layers.querySelector("input").max = String(response.stages.length - 1);
+      layers.limit(response.stages.length - 1);
       set({ gravity_layers: Math.min(state.gravity_layers, response.stages.length - 1) }, { replace: true });
       layers.sync();
     }

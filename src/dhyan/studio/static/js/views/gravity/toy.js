@@ -34,7 +34,7 @@ export function weightsOf(vectors, temperature) {
 }
 
 /** The weights of the lecture notes' figure: .8 for the word itself, .2 for the others. */
-export const fixedWeights = (vectors) => vectors.map((_, row) =>
+const fixedWeights = (vectors) => vectors.map((_, row) =>
   vectors.map((_, column) => (row === column ? 1 - FIXED_WEIGHT : FIXED_WEIGHT / (vectors.length - 1))));
 
 /**

@@ -99,6 +99,7 @@ export function layersPanel() {
     chosen.setAttribute("aria-selected", "true");
     chosen.setAttribute("tabindex", "0");
     if (focus) chosen.focus();
+    else scroll.scrollLeft = chosen.offsetLeft + chosen.offsetWidth - scroll.clientWidth; // where it does not fit
     renderDetails(position);
   }
 

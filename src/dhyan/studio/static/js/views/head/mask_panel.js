@@ -8,7 +8,8 @@ import { keepFocus } from "../../focus.js";
 import { card } from "../../header.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber, sum, vector, formatTiny } from "../../numbers.js";
-import { state, set, address, colorScaleOf } from "../../state.js";
+import { stateLink } from "../../links.js";
+import { state, set, colorScaleOf } from "../../state.js";
 import { lessonParts } from "../../lesson_panel.js";
 import { showStatus } from "../../status.js";
 import { hasRole, heads, selectHead } from "../../trace.js";
@@ -20,18 +21,18 @@ const MAX_BESIDE = 14; // words of the largest map beside the leak test
 
 /** The panel; `load` runs the tests, `update` those that a change of the state concerns. */
 export function maskPanel() {
-  const { source_language: source = "en", target_language: target = "hi" } = card() ?? {};
+  const languages = () => ({ source: card()?.source_language ?? "en", target: card()?.target_language ?? "hi" });
   const note = el("div", { class: "mask-note" });
   const chooser = el("div", {});
   const map = el("div", { class: "mask-map" });
-  const test = leakForm(target);
+  const test = leakForm();
   const leakResult = el("div", { class: "mask-result" });
   const paddingBox = el("div", {});
   const parts = el("div", { class: "mask-parts", hidden: true }, map,
     el("div", { class: "mask-leak" }, el("h3", {}, message("mask_leak")),
       el("p", {}, message("mask_leak_text")), test.node, leakResult), paddingBox);
   const node = el("div", { class: "mask" }, note, chooser, parts,
-    el("div", { class: "aside" }, ...lessonParts("mask")), toy());
+    el("div", { class: "aside" }, ...lessonParts("mask")), toyLink());
   let trace = null;
   let leakResponse = null;
   let displayedTable = null;
@@ -51,6 +52,7 @@ export function maskPanel() {
       trace = await fetchTrace({}, stop.signal);
       if (trace.decoder_input.tokens.length < 2) return void setChildren(note, el("p", {}, message("mask_too_short")));
       await Promise.all([runLeakTest().catch(showStatus), renderPadding()]);
+      scrollToPadding();
     } catch (error) {
       if (error.name === "AbortError") return;
       setChildren(note);
@@ -58,7 +60,13 @@ export function maskPanel() {
     }
   }
 
-  const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), source));
+  const renderPadding = async () => setChildren(paddingBox, paddingSection(await post("/api/padding", requestBody(), stop.signal), languages().source));
+
+  /** Of a long sentence, show where the padding begins. */
+  function scrollToPadding() {
+    const [box, first] = [".picture", ".pad"].map((kind) => /** @type {HTMLElement | null} */ (paddingBox.querySelector(kind)));
+    if (box && first) box.scrollLeft += first.getBoundingClientRect().left - box.getBoundingClientRect().left - box.clientWidth / 2;
+  }
 
   /** The changed position: from the state, or the middle. */
   function changedPosition() {
@@ -71,10 +79,10 @@ export function maskPanel() {
     leakRequest.abort();
     leakRequest = new AbortController();
     const hasMask = hasRole(trace, "decoder_self");
-    test.setTokens(trace.decoder_input.tokens, changedPosition());
-    const requestLeak = (word) => post("/api/leak", { ...requestBody(), position: changedPosition(), word,
-      masked: !hasMask || state.masked === "1" }, leakRequest.signal);
-    const response = await requestLeak(state.word);
+    test.setTokens(trace.decoder_input.tokens, changedPosition(), languages().target);
+    const isMasked = !hasMask || state.masked === "1";
+    const requestLeak = (word, masked = isMasked) => post("/api/leak", { ...requestBody(), position: changedPosition(), word, masked }, leakRequest.signal);
+    const [response, reference] = await Promise.all([requestLeak(state.word), isMasked ? null : requestLeak("", true)]);
     const refused = "suggestions" in response;
     const first = !leakResponse;
     leakResponse = refused ? await requestLeak("") : response; // the attention map does not depend on the word
@@ -82,7 +90,7 @@ export function maskPanel() {
     test.showSuggestions(response);
     if (first) renderControls();
     renderMap();
-    setChildren(leakResult, ...(refused ? [] : leakTable(response, target)));
+    setChildren(leakResult, ...(refused ? [] : leakTable(response, languages().target, reference?.next_tokens)));
     if (!refused) showStatus(verdict(response).text);
   }
 
@@ -110,7 +118,7 @@ export function maskPanel() {
     if (!leakResponse.has_mask) return void setChildren(map);
     syncControls();
     const values = selectHead(heads(leakResponse.weights[shownLayer() - 1]), shownHead());
-    const words = leakResponse.decoder_input.map((token) => ({ text: token, lang: target }));
+    const words = leakResponse.decoder_input.map((token) => ({ text: token, lang: languages().target }));
     const later = words.map((_, row) => words.map((_, column) => column > row));
     const hidden = leakResponse.masked ? later : undefined;
     const ahead = sum(values.map((line, row) => sum(line.slice(row + 1))));
@@ -156,13 +164,7 @@ export function maskPanel() {
 }
 
 /** Link to the toy with a causal mask. */
-function toy() {
-  const target = { ...state, view: "self_attention", toy: "how" };
-  return el("p", { class: "mask-toy" }, el("a", { href: address(target), on: { click: (event) => {
-    event.preventDefault();
-    set({ view: "self_attention", toy: "how" });
-  } } }, message("mask_toy")));
-}
+const toyLink = () => el("p", { class: "mask-toy" }, stateLink({ view: "self_attention", toy: "how" }, message("mask_toy")));
 
 const ROUNDING = 1e-3; // logits differ by tens; a different order of summation changes less
 

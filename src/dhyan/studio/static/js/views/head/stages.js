@@ -5,11 +5,13 @@ import { openSum } from "../../arithmetic.js";
 import { firstIndices, matrix, indices } from "../../matrix.js";
 import { add, formatNumber, softmax } from "../../numbers.js";
 import { formatBrief, vectorTiles } from "../../vector_strips.js";
-import { address, set, state } from "../../state.js";
+import { set } from "../../state.js";
+import { stateLink } from "../../links.js";
 import { message } from "../../messages.js";
-import { withBias, agreementBadge, equation, stage, sumLine } from "../../stage.js";
+import { agreementBadge } from "../../agreement.js";
+import { withBias, equation, stage, sumLine } from "../../stage.js";
 
-const FEW = { numbers: 4, words: 9 };
+const FEW = { numbers: 4, words: 12 };
 const MANY = { numbers: 24, words: 40 };
 const columnOf = (table, column) => table.map((line) => line[column]);
 const formatWeight = (value) => (value === 0 ? "0" : formatNumber(value, 3, { weight: true }));
@@ -20,7 +22,7 @@ const formatWeight = (value) => (value === 0 ? "0" : formatNumber(value, 3, { we
  * @property {ReturnType<typeof import("./recompute.js").recomputeHead>} computed the page's values
  * @property {number} i query position @property {number} j key position, both from 0
  * @property {{text: string, lang: string}[]} queryTokens @property {{text: string, lang: string}[]} keyTokens
- * @property {number} number of the head @property {boolean} cross @property {boolean} expanded
+ * @property {number} number of the head @property {string | null} reads the token the decoder has just read, in cross-attention @property {boolean} expanded
  */
 
 /** @param {HeadStep} step */
@@ -65,8 +67,8 @@ export function modelStages(step) {
    * @typedef {(row: number, column: number) => void} CellListener
    * @param {{left: MatrixNode, right: MatrixNode, bias?: {values: number[], node: MatrixNode}, result: (onHover: CellListener, onOpen: CellListener) => MatrixNode,
    *   terms: (row: number, column: number) => number[][], title: (row: number, column: number) => string, value: (row: number, column: number) => number,
-   *   model: (row: number, column: number) => number, symbols: string[], termLabels?: string[], selected: [number, number], difference?: [number, number]}} about */
-  function product({ left, right, bias, result, terms, title, value, model, symbols, termLabels, selected: start, difference }) {
+   *   model: (row: number, column: number) => number, symbols: string[], termLabels?: string[], selected: [number, number], difference?: [number, number], largest?: boolean}} about `largest`: the line shows the largest terms */
+  function product({ left, right, bias, result, terms, title, value, model, symbols, termLabels, selected: start, difference, largest = false }) {
     const plus = (column) => bias && [{ symbol: "b", value: bias.values[column] }];
     const sum = (row, column) => ({ title: title(row, column), terms: terms(row, column), symbols, termLabels,
       addends: plus(column) ?? [], modelValue: model(row, column) });
@@ -80,7 +82,7 @@ export function modelStages(step) {
         bias?.node.highlight({ column });
       },
       line: (row, column) => sumLine(title(row, column), terms(row, column), formatNumber(value(row, column), 3),
-        { plus: bias ? bias.values[column] : null, format: (value) => formatNumber(value, 3) }),
+        { plus: bias ? bias.values[column] : null, format: (value) => formatNumber(value, 3), largest }),
     });
   }
 
@@ -99,12 +101,12 @@ export function modelStages(step) {
       value: (row, column) => computed[key][row][column], model: (row, column) => head[key][row][column], title });
   }
 
-  const queryStage = () => stage({ number: 1, title: message("qkv_query_stage"), rule: "q = x W_q + b_q", text: message("qkv_query_text", queryToken.text) },
+  const queryStage = () => stage({ number: 1, title: message("qkv_query_stage"), rule: "q = x W_q + b_q", text: step.reads === null ? message("qkv_query_text", queryToken.text) : message("qkv_query_cross", queryToken.text, step.reads) },
     el("div", { class: "projection projection-q" }, ...projection({ letter: "q", layer: head.query, key: "queries", role: "qkv_q",
       x: head.queryInputs, rows: queryTokens, down: [i], isVector: true, selected: [i, 0] })));
   const keyColumns = tokens(keyTokens.length);
   const keyStage = () => stage({ number: 2, title: message("qkv_key_stage"), rule: "K = X W_k + b_k",
-    text: `${message("qkv_key_text")} ${step.cross ? message("qkv_key_cross") : ""}` },
+    text: `${message("qkv_key_text")} ${step.reads !== null ? message("qkv_key_cross") : ""}` },
   el("div", { class: "projection projection-k" }, ...projection({ letter: "k", layer: head.key, key: "keys", role: "qkv_k",
     x: head.memoryInputs, rows: keyTokens, down: keyColumns, selected: [j, 0] })));
   const valueStage = () => stage({ number: 3, title: message("qkv_value_stage"), rule: "V = X W_v + b_v", text: message("qkv_value_text") },
@@ -112,7 +114,7 @@ export function modelStages(step) {
       x: head.memoryInputs, rows: keyTokens, down: keyColumns, selected: [j, 0] })));
 
   const queryRow = (values, name, about, more = {}) =>
-    part(values, name, about, { rows: queryTokens, down: [i], isVector: true, columns: keyTokens, across: keyColumns, ...more });
+    part(values, name, about, { rows: queryTokens, down: [i], isVector: true, columns: keyTokens, across: keyColumns, selected: [i, j], ...more });
   const twoDigits = (value) => formatNumber(value, 2);
 
   function scoreStage() {
@@ -120,7 +122,7 @@ export function modelStages(step) {
     return stage({ number: 4, title: message("qkv_scores"), rule: "s = q K^T", text: message("qkv_scores_text") },
       ...product({ selected: [i, j], difference: computed.differences.scores, symbols: ["q", "k"],
         left: part(computed.queries, "q", "qkv_m_Q", { rows: queryTokens, down: [i], isVector: true }),
-        right: part(transposedKeys, "K^T", "qkv_m_K", { columns: keyTokens, down: few(transposedKeys.length), across: keyColumns }),
+        right: part(transposedKeys, "K^T", "qkv_m_K", { columns: keyTokens, down: few(transposedKeys.length), across: keyColumns, selected: [0, j] }),
         result: (onHover, onOpen) => queryRow(computed.scores, "s", "qkv_m_S", { format: twoDigits, onHover, onOpen, selected: [i, j] }),
         terms: (row, column) => computed.queries[row].map((query, k) => [query, computed.keys[column][k]]),
         title: (row, column) => message("qkv_score_of", queryTokens[row].text, keyTokens[column].text),
@@ -146,16 +148,10 @@ export function modelStages(step) {
     const weights = softmax(add(computed.scores[i], computed.mask[i]));
     const [before, after] = [weights, computed.weights[i]].map((row) => formatWeight(Math.max(...row)));
     return [el("p", { class: "remark" }, message("inside_undivided", before, after)),
-      equation(queryRow([weights], "softmax(s)", "inside_m_undivided", { down: [0], rows: [queryToken], format: formatWeight, tint: "weights" }),
+      equation(queryRow([weights], "softmax(s)", "inside_m_undivided", { down: [0], selected: [0, j], rows: [queryToken], format: formatWeight, tint: "weights" }),
         queryRow(computed.weights, "α", "qkv_m_A", { format: formatWeight, tint: "weights" })),
-      el("p", { class: "links" }, viewLink("scaling", message("inside_scaling")))];
+      el("p", { class: "links" }, stateLink({ view: "scaling" }, message("inside_scaling")))];
   }
-
-  const viewLink = (view, words) => el("a", { href: address({ ...state, view }), on: { click: (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    set({ view });
-  } } }, words);
 
   function maskStage() {
     const about = { number: 6, title: message("qkv_mask"), rule: "s + m" };
@@ -181,7 +177,7 @@ export function modelStages(step) {
   }
 
   const contextStage = () => stage({ number: 8, title: message("qkv_context"), rule: "z = Σ α v", text: message("qkv_context_text") },
-    ...product({ selected: [i, 0], difference: computed.differences.context, symbols: ["α", "v"], termLabels: keyTokens.map((token) => token.text),
+    ...product({ selected: [i, 0], largest: true, difference: computed.differences.context, symbols: ["α", "v"], termLabels: keyTokens.map((token) => token.text),
       left: queryRow(computed.weights, "α", "qkv_m_A", { format: formatWeight, tint: "weights" }),
       right: part(computed.values, "V", "qkv_m_V", { rows: keyTokens, down: keyColumns }),
       result: (onHover, onOpen) => part(computed.context, "z", "qkv_m_Z", { rows: queryTokens, down: [i], isVector: true, onHover, onOpen, selected: [i, 0] }),
@@ -203,7 +199,7 @@ export function modelStages(step) {
   function outputStage() {
     const from = (step.number - 1) * head.keys[0].length;
     const inner = few(computed.concatenated[0].length, from);
-    return stage({ number: 10, title: message("qkv_final", queryToken.text), rule: "y = z W_O + b_O", text: message("qkv_final_text") },
+    return stage({ number: 10, title: message(step.reads === null ? "qkv_final" : "qkv_final_cross", queryToken.text), rule: "y = z W_O + b_O", text: message("qkv_final_text") },
       ...product({ selected: [i, 0], difference: computed.differences.layerOutput, symbols: ["z", "W_O"],
         left: part(computed.concatenated, "z", "qkv_m_C", { rows: queryTokens, down: [i], isVector: true, across: inner }),
         right: part(head.outputWeight, "W_O", "qkv_m_Wo", { down: inner }),

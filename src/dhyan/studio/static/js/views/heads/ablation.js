@@ -19,7 +19,7 @@ export function difference(result, trace, lang) {
     el("p", { class: "heads-diff", lang }, ...result.words.flatMap(([word, kind]) => [diffWord(word, kind), " "])),
     el("p", { class: "heads-verdict" }, verdict(result, removed + added) ?? message("heads_changed", removed, added)),
     el("p", {}, likelihood(result), removed + added ? ` ${message("heads_new_score", formatNats(result.score))}` : ""),
-    table(result, trace, lang));
+    el("details", {}, el("summary", {}, message("heads_words")), table(result, trace, lang)));
 }
 
 /** That nothing changed, or only probabilities; null if words did. */
@@ -57,7 +57,7 @@ function table(result, trace, lang) {
   });
   rows.push([message("heads_all"), Math.exp(sum(result.logprobs)), Math.exp(sum(result.ablated_logprobs))]);
   return el("table", { class: "numbers heads-table" },
-    el("caption", {}, message("heads_words")),
+    el("caption", { class: "visually-hidden" }, message("heads_words")),
     el("thead", {}, el("tr", {}, ...["word", "with", "ablated", "change"].map((key) =>
       el("th", { scope: "col" }, message(`heads_${key}`))))),
     el("tbody", {}, ...rows.map(([word, before, after]) => el("tr", { class: Math.abs(after - before) >= LARGE ? "changed" : null }, el("th", { scope: "row" }, word),

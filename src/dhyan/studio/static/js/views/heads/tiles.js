@@ -58,7 +58,7 @@ export function tileGallery(choose) {
 function button(tile, { scale, order, maxImportance, maxEntropy, choose }) {
   const statistics = STATISTICS.filter((key) => Number.isFinite(tile.statistics[key]))
     .map((key) => ({ key, text: formatStatistic(key, tile.statistics[key]),
-      share: { entropy: tile.statistics.entropy / maxEntropy, importance: Math.abs(tile.statistics.importance ?? 0) / maxImportance }[key]
+      share: { entropy: (tile.statistics.entropy ?? 0) / maxEntropy, importance: Math.abs(tile.statistics.importance ?? 0) / maxImportance }[key]
         ?? tile.statistics[key] }));
   return el("button", { type: "button", class: tile.summary ? "heads-tile summary" : "heads-tile",
     "aria-pressed": "false", "data-tile": `${tile.layer}-${tile.head}`,

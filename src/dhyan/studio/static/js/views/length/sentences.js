@@ -3,7 +3,7 @@
 import { el } from "../../dom.js";
 import { alignSequences } from "../../engine/sequence_alignment.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, address } from "../../state.js";
+import { stateLink } from "../../links.js";
 import { message } from "../../messages.js";
 import { card } from "../../header.js";
 
@@ -38,12 +38,7 @@ function item(model, sentence) {
         : [message("length_empty")], hypothesis.length ? target : null)),
     el("p", { class: "length-footer" },
       el("span", { class: "muted" }, message("length_score", formatNumber(sentence.score, 1))),
-      el("a", { href: address({ ...state, ...patch }),
-        "aria-label": message("length_open_long", model, sentence.source), on: { click: (event) => {
-          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-          event.preventDefault();
-          set(patch);
-        } } }, `${message("length_open")} →`)));
+      stateLink(patch, `${message("length_open")} →`, { "aria-label": message("length_open_long", model, sentence.source) })));
 }
 
 /** Words, with unmatched ones underlined. */

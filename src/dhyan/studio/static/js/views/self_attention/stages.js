@@ -192,11 +192,12 @@ export function toyStages(session) {
   function output() {
     const toggleButton = switchButton("o", message("qkv_with_o"), Boolean(session.toy.o), () => session.toggle("o"));
     const about = { number: 8, title: message("qkv_out"), rule: "Y = Z W_O" };
-    if (!session.toy.o) return stage({ ...about, text: message("qkv_without_o") }, toggleButton);
-    const terms = (row, column) => session.result.context[row].map((value, index) => [value, session.toy.o[index][column]]);
+    const { o } = session.toy;
+    if (!o) return stage({ ...about, text: message("qkv_without_o") }, toggleButton);
+    const terms = (row, column) => session.result.context[row].map((value, index) => [value, o[index][column]]);
     const title = (row, column) => message("qkv_output_of", session.toy.words[row], column + 1);
-    const editor = matrixEditor({ name: "W_O", ariaLabel: message("qkv_m_Wo"), values: session.toy.o,
-      onChange: (row, column, value) => { session.toy.o[row][column] = value; session.edited(); },
+    const editor = matrixEditor({ name: "W_O", ariaLabel: message("qkv_m_Wo"), values: o,
+      onChange: (row, column, value) => { o[row][column] = value; session.edited(); },
       onHover: (row, column) => highlightUses(left, editor, resultMatrix, row, column) });
     const { arithmetic, selectCell } = withArithmetic(product(() => left, () => editor, () => resultMatrix),
       (row, column) => sumLine(title(row, column), terms(row, column), format("outputs")(session.result.outputs[row][column])));

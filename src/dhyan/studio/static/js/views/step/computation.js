@@ -2,7 +2,7 @@
 
 import { el, svg } from "../../dom.js";
 import { weightColor, signedColor, textColor } from "../../colors.js";
-import { agreement } from "../../arithmetic.js";
+import { agreement } from "../../agreement.js";
 import { norm, formatNumber, sum, formatTiny } from "../../numbers.js";
 import { strip, vectorTiles, maxAbs } from "../../vector_strips.js";
 import { message } from "../../messages.js";
@@ -11,7 +11,7 @@ import { isSingle, isVector, rowName, openCell } from "./sums.js";
 import { rowsOf } from "./recompute.js";
 
 export const WIDE_COLUMN = 116; // width in pixels of a column with numbers in its vectors
-export const NARROW_COLUMN = 58; // width below which numbers are shortened
+const NARROW_COLUMN = 58; // width below which numbers are shortened
 export const TINY_COLUMN = 28; // smallest width of a column
 
 /**
@@ -125,12 +125,14 @@ function numberCell(step, row, j, value, largest) {
 /** A positive number of any size: 0.00312, 12.4, 6650, 3.1e5; in at most four characters if short. */
 function formatPositive(value, short = false) {
   if (value === 0) return "0";
-  if (short) return value >= 9999.5 || value < 0.01 ? value.toExponential(0).replace("-", "−").replace("+", "") : value.toPrecision(value >= 100 ? String(Math.round(value)).length : 2);
+  if (short && (value >= 9999.5 || value < 0.0095)) return value.toExponential(0).replace("-", "−").replace("+", "");
+  if (short) return formatNumber(value, value < 0.995 ? 2 : value < 9.95 ? 1 : 0, { weight: true });
   if (value >= 1e5 || value < 1e-3) return value.toExponential(1).replace("-", "−").replace("+", "");
   return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
 const LINES_HEIGHT = 44;
+const MANY_LINES = 12; // more lines from one point are fainter
 const STRIP_CENTRE = 178; // pixels from the left end to the middle of a strip of eight
 
 /** Curves between the word columns and a single vector at the left. */
@@ -149,12 +151,12 @@ function connections(name, { columns }, attributes) {
 }
 
 /** The query goes to every word. */
-const queryLines = (step) => connections("fan", step, () => ({ "stroke-width": 1.25, "stroke-opacity": 0.4 }));
+const queryLines = (step) => connections("fan", step, () => ({ "stroke-width": 1.25, "stroke-opacity": 0.4 * Math.min(1, MANY_LINES / step.columns.length) }));
 
-/** The weighted states are summed; line width shows the weight. */
+/** The weighted states are summed; width and opacity of a line show the weight, so that many small ones do not look like a large one. */
 const contextLines = (step) => connections("funnel", step, (j) => {
   const share = step.computed.page.alpha[j];
-  return { "stroke-width": (0.75 + 15 * share).toFixed(2), "stroke-opacity": (0.3 + 0.6 * share).toFixed(2) };
+  return { "stroke-width": (0.75 + 15 * share).toFixed(2), "stroke-opacity": (0.9 * Math.sqrt(share)).toFixed(2) };
 });
 
 /** Arrow keys move between cells; one cell is the tab stop. */

@@ -12,7 +12,7 @@ const transposed = (base) => math("msup", {}, base, i("T", { mathvariant: "norma
 const call = (name, ...inside) => row(i(name), o("\u2061"), o("("), ...inside, o(")"));
 const mathElement = (...parts) => math("math", {}, ...parts);
 
-export const decoderState = (after) => (after ? sub(bold("s"), i("i")) : sub(bold("s"), row(i("i"), o("−"), n("1"))));
+const decoderState = (after) => (after ? sub(bold("s"), i("i")) : sub(bold("s"), row(i("i"), o("−"), n("1"))));
 const h = () => sub(bold("h"), i("j"));
 const e = () => sub(i("e"), row(i("i"), i("j")));
 const alpha = () => sub(i("α"), row(i("i"), i("j")));

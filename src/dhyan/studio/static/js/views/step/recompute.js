@@ -38,7 +38,7 @@ export const linear = ({ weight, bias }, x) => {
 /** The rows of the computation in order. */
 export function rowsOf({ score, after, visibility }) {
   const window = visibility.some((line) => line.some((visible) => visible < 1));
-  const query = { additive: ["s", "Ws"], location: ["s"] }[score] ?? ["s"];
+  const query = score === "additive" ? ["s", "Ws"] : ["s"];
   const states = { additive: ["h", "Uh"], general: ["h", "Wh"] }[score] ?? ["h"];
   const network = score === "additive" ? ["sum", "tanh"] : [];
   return { query, states, scores: [...network, "e", ...(window ? ["visibility"] : []), "exp", "alpha"],

@@ -25,20 +25,26 @@ export function rowName(row, { after }) {
  * @param {{operands: any, computed: any, words: string[], about: any}} step
  */
 export function openCell(step, row, word = 0, index = 0) {
-  const { computed: { page }, words, about } = step;
+  const { computed: { page }, about } = step;
   const label = formula(row, about);
-  const token = isSingle(row) ? "" : words[word];
-  const title = [rowName(row, about), token].filter(Boolean).join(" · ");
+  const title = titleOf(step, row, word);
   if (OPERANDS.has(row)) {
     const values = row === "visibility" ? page.visibility : row === "s" ? page.s : page.h[word];
     return openVector({ title, text: message(`step_operand_${row}`), label, values, ariaLabel: title });
   }
-  return openSum(sumOf(step, row, word, index, title));
+  return openSum(sumOf(step, row, word, index));
 }
 
-function sumOf(step, row, word, index, title) {
+const titleOf = ({ words, about }, row, word) => [rowName(row, about), isSingle(row) ? "" : words[word]].filter(Boolean).join(" · ");
+
+/** @returns {import("../../arithmetic.js").Sum} */
+function sumOf(step, row, word, index = 0) {
   const { computed: { page, model }, about } = step;
-  const sumTerms = SUMS[row](step, word, index);
+  const title = titleOf(step, row, word);
+  const sumTerms = { ...SUMS[row](step, word, index), origin: (term, factor) => {
+    const cell = ORIGINS[row]?.(step, word, index, term, factor);
+    return cell ? sumOf(step, ...cell) : null;
+  } };
   const values = isSingle(row) ? page[row] : page[row][word];
   const modelValues = isSingle(row) ? model[row] : model[row]?.[word];
   if (!isVector(row)) return { title, formula: formula(row, about), ...sumTerms, modelValue: modelValues };
@@ -46,7 +52,7 @@ function sumOf(step, row, word, index, title) {
     title: `${title} · ${message("step_number", index + 1, values.length)}`,
     formula: formula(row, about), ...sumTerms, modelValue: modelValues?.[index],
     vector: { label: rowName(row, about), values, ariaLabel: title, selected: index,
-      onSelect: (next) => sumOf(step, row, word, next, title) },
+      onSelect: (next) => sumOf(step, row, word, next) },
   };
 }
 
@@ -74,6 +80,20 @@ const SUMS = {
   tilde: ({ operands, computed: { page }, about }, _, k) => ({ terms: pairs(operands.combine.weight[k], [...page.c, ...page.s]),
     symbols: ["Wc", `[cᵢ; ${rowName("s", about)}]`], addends: biased(operands.combine, k),
     transform: { symbol: "tanh Σ", value: page.tilde[k] } }),
+};
+
+/** The cell that a factor of a sum is: its row, word and index; null for a weight or a state.
+ * @type {Record<string, (step: any, j: number, k: number, term: number, factor: number) => [string, number, number?] | null>} */
+const ORIGINS = {
+  sum: (_, j, k, term) => [term ? "Uh" : "Ws", j, k],
+  tanh: (_, j, k, term) => [term ? "Uh" : "Ws", j, k],
+  e: ({ operands }, j, _, term, factor) => (factor === 0 || !["additive", "general"].includes(operands.score) ? null
+    : [operands.score === "additive" ? "tanh" : "Wh", j, term]),
+  exp: (_, j, __, term) => (term ? null : ["e", j]),
+  alpha: (_, __, ___, term) => ["exp", term],
+  ah: (_, j, __, ___, factor) => (factor ? null : ["alpha", j]),
+  c: (_, __, ___, term, factor) => (factor ? null : ["alpha", term]),
+  tilde: ({ computed: { page } }, _, __, term, factor) => (factor && term < page.c.length ? ["c", 0, term] : null),
 };
 
 const SCORE = {

@@ -11,27 +11,26 @@ const MAX_SCALE = 1.5; // pixels per unit
 export function camera(frame, picture) {
   let origin = { x: 0, y: 0 };
   let animation = null;
+  const scaleOf = ({ width, height }) => Math.min(frame.clientWidth / width, frame.clientHeight / height, MAX_SCALE);
 
   return {
-    /** Take the size of the picture from all its boxes. @param {Box[]} boxes */
-    fit(boxes) {
-      const all = around(boxes, 2 * MARGIN);
-      origin = all;
-      picture.setAttribute("viewBox", [all.x, all.y, all.width, all.height].join(" "));
-      picture.setAttribute("width", String(all.width));
-      picture.setAttribute("height", String(all.height));
-    },
-    /** Move so that some boxes fill the frame. @param {Box[]} boxes @param {boolean} animated */
+    /** The scale at which some boxes fill the frame. @param {Box[]} boxes */
+    scaleOf: (boxes) => scaleOf(around(boxes, MARGIN)),
+    /** Move so that some boxes fill the frame; they are the picture, and what stands beside them only surrounds it. @param {Box[]} boxes @param {boolean} animated */
     hold(boxes, animated) {
+      const from = new DOMMatrix(getComputedStyle(picture).transform);
       const { x, y, width, height } = around(boxes, MARGIN);
-      const scale = Math.min(frame.clientWidth / width, frame.clientHeight / height, MAX_SCALE);
-      const left = frame.clientWidth / 2 - (x + width / 2 - origin.x) * scale;
-      const top = frame.clientHeight / 2 - (y + height / 2 - origin.y) * scale;
-      const from = getComputedStyle(picture).transform;
+      const scale = scaleOf({ width, height });
+      picture.setAttribute("viewBox", [x, y, width, height].join(" "));
+      picture.setAttribute("width", String(width));
+      picture.setAttribute("height", String(height));
+      from.translateSelf(x - origin.x, y - origin.y);
+      origin = { x, y };
       animation?.cancel();
+      const [left, top] = [(frame.clientWidth - width * scale) / 2, (frame.clientHeight - height * scale) / 2];
       picture.style.transform = `translate(${left.toFixed(2)}px, ${top.toFixed(2)}px) scale(${scale.toFixed(4)})`;
       if (!animated || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-      animation = picture.animate([{ transform: from }, { transform: picture.style.transform }], { duration: DURATION, easing: EASING });
+      animation = picture.animate([{ transform: from.toString() }, { transform: picture.style.transform }], { duration: DURATION, easing: EASING });
     },
   };
 }

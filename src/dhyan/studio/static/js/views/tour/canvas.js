@@ -6,7 +6,7 @@ import { layOut } from "./layout.js";
 
 const SECOND_ROW = "scores"; // the block that begins the second row of the whole machine
 const ROW_GAP = 70;
-const WIDE = 560; // pixels of the picture from which a step shows the block before it too
+const LEGIBLE = 0.7; // the scale down to which a step shows the blocks beside it too
 
 /**
  * `onPoint` gets the names of the part under the pointer, `onChoose` the step of a block that is clicked in the whole machine.
@@ -22,7 +22,7 @@ export function tourCanvas({ onPoint, onChoose }) {
   let away = false; // the camera is at a block that a phrase is about
 
   picture.addEventListener("pointerover", (event) => {
-    const names = closest(event, "[data-parts]")?.dataset.parts.split(" ") ?? null;
+    const names = closest(event, "[data-parts]")?.dataset.parts?.split(" ") ?? null;
     onPoint(names);
   });
   picture.addEventListener("pointerleave", () => onPoint(null));
@@ -34,8 +34,9 @@ export function tourCanvas({ onPoint, onChoose }) {
   /** The boxes that the camera has to hold. */
   function framed() {
     if (whole || !shot) return [...blocks.values()].map((block) => ({ ...block, x: block.x + moved(block).x, y: block.y + moved(block).y }));
-    const names = node.clientWidth >= WIDE ? [...shot.near, ...shot.main] : shot.main;
-    return names.map((name) => blocks.get(name)).filter(Boolean);
+    const boxes = (names) => names.map((name) => blocks.get(name)).filter(Boolean);
+    const all = boxes([...shot.near, ...shot.main]);
+    return lens.scaleOf(all) >= LEGIBLE ? all : boxes(shot.main);
   }
 
   /** How far a block is moved when the whole machine is shown: the decoder stands below the encoder. */
@@ -54,7 +55,6 @@ export function tourCanvas({ onPoint, onChoose }) {
     /** Draw the machine of some numbers. @param {any} numbers @param {{source: string, target: string}} languages @param {string[]} steps by name */
     draw(numbers, languages, steps) {
       blocks = new Map(layOut(numbers, languages).map((block) => [block.name, block]));
-      lens.fit([...blocks.values()]);
       setChildren(picture, ...[...blocks.values()].map((block) => drawBlock(block, (step) => steps.indexOf(step) + 1)));
     },
     /** Show a step, counted from 1. @param {{number: number, main: string[], near: string[], isRevealed: (step: number) => boolean, description: string, animated: boolean}} next */
@@ -63,7 +63,7 @@ export function tourCanvas({ onPoint, onChoose }) {
       away = false;
       picture.setAttribute("aria-label", next.description);
       for (const group of picture.querySelectorAll(".tour-block")) {
-        const name = group.dataset.block;
+        const name = group.dataset.block ?? "";
         group.classList.toggle("dim", !whole && ![...next.main, ...next.near].includes(name));
         group.classList.toggle("main", next.main.includes(name));
         const { x, y } = moved(blocks.get(name));
@@ -83,7 +83,7 @@ export function tourCanvas({ onPoint, onChoose }) {
       for (const lit of picture.querySelectorAll(".lit")) lit.classList.remove("lit");
       const parts = name ? [...picture.querySelectorAll(`[data-parts~="${name}"]`)] : [];
       for (const own of parts) own.classList.add("lit");
-      const out = follow && parts.map((own) => blocks.get(own.closest(".tour-block").dataset.block)).find((block) => !framed().includes(block));
+      const out = follow && parts.map((own) => blocks.get(own.closest(".tour-block")?.dataset.block)).find((block) => !framed().includes(block));
       if (out) lens.hold([out], true);
       else if (away && shot) point(true);
       away = Boolean(out);
@@ -101,10 +101,10 @@ export function tourCanvas({ onPoint, onChoose }) {
 }
 
 /** A block: its frame and title, its contents by the step that reveals them, and a question mark before. */
-function drawBlock({ name, title, x, y, width, height, contents, step }, numberOf) {
+function drawBlock({ name, title, x, y, width, height, contents, step, unknown = height / 2 + 30 }, numberOf) {
   return svg("g", { class: "tour-block", "data-block": name },
     svg("rect", { class: "tour-frame", x, y, width, height, rx: 12 }),
     svg("text", { class: "tour-title", x: x + 14, y: y + 25 }, title),
-    svg("text", { class: "tour-unknown concealed", "data-unknown": numberOf(step), x: x + width / 2, y: y + height / 2 + 30, "text-anchor": "middle" }, "?"),
+    svg("text", { class: "tour-unknown concealed", "data-unknown": numberOf(step), x: x + width / 2, y: y + unknown, "text-anchor": "middle" }, "?"),
     ...contents.map((content) => svg("g", { "data-stage": numberOf(content.step) }, ...content.nodes)));
 }

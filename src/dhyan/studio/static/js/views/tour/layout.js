@@ -20,6 +20,8 @@ const SHORT = 8; // where several vectors stand side by side
 const MAX_LABEL = 100;
 const BAR = 90;
 const TEXT_WIDTH = 330;
+const UNKNOWN = 72; // height of the question mark
+const TITLED = 210; // least width for the title of the tokens in the whole machine
 
 /**
  * @typedef {object} Block
@@ -28,6 +30,7 @@ const TEXT_WIDTH = 330;
  * @property {string} step that reveals it
  * @property {number} x @property {number} y @property {number} width @property {number} height
  * @property {{step: string, nodes: Node[]}[]} contents
+ * @property {number} [unknown] the baseline of the question mark; without it, in the middle
  */
 
 /** @param {any} numbers of a word @param {{source: string, target: string}} languages @returns {Block[]} */
@@ -80,19 +83,20 @@ function textBlock({ numbers, languages, height }, x) {
   const bestWord = numbers.source[numbers.best].word;
   const followed = (own) => own.tokens.includes(numbers.step);
   const end = targetPlaces.length ? targetPlaces.at(-1).y + 44 : half + 60;
-  return block("text", "sentence", x, TEXT_WIDTH + 2 * EDGE, Math.max(height, end), [
+  const unknown = half + 22 + UNKNOWN;
+  return { ...block("text", "sentence", x, TEXT_WIDTH + 2 * EDGE, Math.max(height, end, unknown + EDGE), [
     { step: "", nodes: [label(x + EDGE, 54, message("tour_sentence_label"), { kind: "note" }),
       ...sourceWords.map((own, index) => word(own, sourcePlaces[index],
         [`source-${index}`, ...(own.tokens.some((row) => numbers.source[row].word === bestWord) ? ["source-best"] : []), "source"], languages.source)),
       arrow(x + EDGE + 20, half - 22, x + EDGE + 20, half + 22)] },
     { step: "sentence", nodes: [label(x + EDGE, half + 46, message("tour_translation_label"), { kind: "note" }),
       ...targetWords.map((own, index) => word(own, targetPlaces[index], [...(followed(own) ? ["followed"] : []), ...(index === 0 ? ["first"] : []), "translation"], languages.target)),
-      ...(token.special ? [label(x + EDGE, end - 6, token.text, { kind: "special" })] : [])] },
-  ]);
+      ...(token.special ? [part(["followed", "translation"], { x: x + EDGE, y: end - 20, width: labelWidth(token.text), height: STRIP }, label(x + EDGE, end - 6, token.text, { kind: "special" }))] : [])] },
+  ]), unknown };
 }
 
 function tokenBlock({ numbers, eachRow, rowLabel, height, names, y, labels }, x) {
-  const width = labels + 130;
+  const width = Math.max(labels + 130, TITLED);
   const nodes = eachRow("tokens", (token, row, at) => [
     svg("rect", { class: token.special ? "tour-pill special" : "tour-pill", x: x + EDGE, y: at - 4, width: labels + 16, height: STRIP + 8, rx: 6 }),
     rowLabel(token.text, x + EDGE + 8, at, token.special),
@@ -294,6 +298,7 @@ function wordBlock({ numbers, languages, height }, x) {
   const here = places[step];
   const back = part(["read-next"], { x: x + EDGE, y: bottom - 16, width: TEXT_WIDTH - 20, height: 48 }, arrow(here.x + here.width / 2, here.y + 36, here.x + here.width / 2, bottom + 6),
     label(x + EDGE + 5, bottom + 24, message(step + 1 < tokens.length ? "tour_read_next" : "tour_finished"), { kind: "note" }));
-  return block("word", "word", x, TEXT_WIDTH + 2 * EDGE, Math.max(height, bottom + 50),
-    [{ step: "", nodes: nodes((index) => index < step) }, { step: "word", nodes: [...nodes((index) => index >= step), back] }]);
+  const unknown = here.y + 34 + UNKNOWN;
+  return { ...block("word", "word", x, TEXT_WIDTH + 2 * EDGE, Math.max(height, bottom + 50, unknown + EDGE),
+    [{ step: "", nodes: nodes((index) => index < step) }, { step: "word", nodes: [...nodes((index) => index >= step), back] }]), unknown };
 }

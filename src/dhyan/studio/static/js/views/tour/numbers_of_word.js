@@ -76,7 +76,7 @@ export async function numbersOfWord(translation, step, signal) {
     source: tokens, token: trace.target.tokens[step], previous: trace.decoder_input.tokens[step], next: trace.target.tokens[step + 1] ?? null,
     sourceWords: groups(trace.source, "word", false), targetWords: groups(trace.target, "word", false),
     embeddings: activations.source.embeddings, inputs: activations.source.inputs, scale: activations.source.scale,
-    previousEmbedding: activations.target.embeddings[step], 
+    previousEmbedding: activations.target.embeddings[step],
     states: activations.states,
     stateBefore: activations.decoderStates?.[step], stateAfter: activations.decoderStates?.[step + 1],
     top, vocabularySize: activations.vocabularySize, prob: Math.exp(activations.logits[step] - activations.logNormalizer[step]), logit: activations.logits[step],
@@ -130,12 +130,12 @@ function strongestSelfAttention(trace, query) {
   return { ...strongest, best: strongest.weights.indexOf(Math.max(...strongest.weights)) };
 }
 
-/** The source tokens drawn, in their order: all, or those with the largest weights. */
+/** The source tokens drawn, in their order: all, or the last, which ends the sentence, and those with the largest weights. */
 function shownRows(count, best, weights, selfAttention) {
   const all = weights.map((_, row) => row);
   if (count <= MAX_ROWS + 1) return all;
   const byWeight = (values) => [...all].sort((a, b) => values[b] - values[a]);
-  const chosen = new Set([best, ...(selfAttention ? [selfAttention.query, selfAttention.best, ...byWeight(selfAttention.weights).slice(0, FOR_SELF_ATTENTION)] : [])]);
+  const chosen = new Set([best, count - 1, ...(selfAttention ? [selfAttention.query, selfAttention.best, ...byWeight(selfAttention.weights).slice(0, FOR_SELF_ATTENTION)] : [])]);
   for (const row of byWeight(weights)) if (chosen.size < MAX_ROWS) chosen.add(row);
   return [...chosen].sort((a, b) => a - b);
 }

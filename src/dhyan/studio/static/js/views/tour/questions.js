@@ -56,19 +56,11 @@ function widthChoices({ embeddings, source }) {
 }
 
 const CHOICES = {
-  /** The first word, the followed one, the last one; in the order of the alphabet, so that the order says nothing. */
-  sentence({ targetWords, step }) {
-    const followed = targetWords.findIndex(({ tokens }) => tokens.includes(step));
-    const words = targetWords.map(({ text }, index) => ({ text, index })).filter(({ text }) => /\p{L}/u.test(text));
-    if (!words.length) return [];
-    const chosen = [words[0], words.find(({ index }) => index === followed), words.at(-1), ...words].filter(Boolean);
-    const different = chosen.filter((word, index) => chosen.findIndex(({ text }) => text === word.text) === index).slice(0, MAX_CHOICES);
-    return different.sort((a, b) => a.text.localeCompare(b.text)).map(({ text, index }) => ({ text: quoted(text), side: "target", correct: index === words[0].index }));
-  },
+  sentence: () => listed(["tour_choice_at_once", "tour_choice_one_by_one", "tour_choice_word_for_word"].map((key) => message(key)), 1),
   tokens: ({ source, trace }) => numbersFrom(source.length, [source.length - 1, [...trace.text.replace(/\s/g, "")].length]),
   embedding: widthChoices,
   positions: widthChoices,
-  self_attention: (numbers) => sourceTokens(numbers, numbers.selfAttention.weights),
+  self_attention: ({ source }) => numbersFrom(source.length ** 2, [source.length, 2 * source.length]),
   states: stateChoices,
   states_transformer: stateChoices,
   query_before: queryChoices,
@@ -82,16 +74,11 @@ const CHOICES = {
   },
   context: shareChoices,
   context_heads: shareChoices,
-  decoder_state: ({ previous }) => listed([message("tour_choice_written", previous.text), message("tour_choice_words"), message("tour_context_word")], 1),
+  decoder_state: ({ previous }) => listed([message("tour_choice_written", previous.text), message("tour_choice_words"), message("tour_choice_the_context")], 1),
   attentional: () => listed(["tour_choice_unit", "tour_choice_tanh", "tour_choice_any"].map((key) => message(key)), 1),
   residual: () => listed(["tour_choice_replaced", "tour_choice_added", "tour_choice_largest"].map((key) => message(key)), 1),
-  /** The best token but the written one, one far below, and a token of the translation. */
-  distribution({ top, token, trace }) {
-    const others = top.filter(({ id }) => id !== token.id);
-    const elsewhere = trace.target.tokens.filter(({ id, special }) => !special && !top.some((own) => own.id === id));
-    const texts = [others[0].text, others.at(-1).text, ...(elsewhere.length ? [elsewhere[0].text] : [others[1].text])];
-    return texts.map((text, index) => ({ text: quoted(text), side: "target", correct: index === 0 })).sort((a, b) => a.text.localeCompare(b.text));
-  },
+  distribution: ({ vocabularySize, token }) => listed([message("tour_choice_only", token.text), message("tour_choice_fitting"),
+    message("tour_choice_all", vocabularySize.toLocaleString("en"))], 2),
   /** The written token, its alternative, the next one; or nothing. */
   word({ token, next, top }) {
     const alternative = top.find(({ id }) => id !== token.id);

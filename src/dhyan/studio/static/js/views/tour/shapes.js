@@ -5,8 +5,9 @@ import { svg } from "../../dom.js";
 import { LABEL_FONT, labelWidth } from "../../heatmap_layout.js";
 import { formatNumber } from "../../numbers.js";
 import { truncate } from "../../text_width.js";
+import { linkPath } from "../../tree_layout.js";
 
-export const CELL = 13; // width of a number in a strip
+const CELL = 13; // width of a number in a strip
 export const STRIP = 20; // height of a strip
 const HALO = 5;
 
@@ -52,9 +53,8 @@ export const shareBar = (x, y, value, length) => svg("g", {},
   svg("rect", { x, y, width: Math.max(value * length, 1), height: STRIP, rx: 2, fill: weightColor(0.35 + 0.65 * value) }));
 
 /** A curve between two points; its width shows a weight. */
-export function curve(x1, y1, x2, y2, { weight = 0.1, kind = "link" } = {}) {
-  const bend = (x2 - x1) / 2;
-  return svg("path", { class: `tour-${kind}`, d: `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`,
+export function curve(x1, y1, x2, y2, { weight = 0.1 } = {}) {
+  return svg("path", { class: "tour-link", d: linkPath(x1, y1, x2, y2),
     "stroke-width": (1 + 9 * weight).toFixed(2), "stroke-opacity": (0.25 + 0.65 * weight).toFixed(2) });
 }
 

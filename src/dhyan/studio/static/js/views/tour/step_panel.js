@@ -39,7 +39,7 @@ export function stepPanel({ light, answer, skip }) {
         "data-choice": index, lang: choice.side && languages[choice.side], "aria-disabled": revealed, "aria-pressed": index === given,
         on: { click: () => !revealed && answer(index) } }, mark && el("span", { "aria-hidden": "true" }, mark), choice.text);
     });
-    const focused = question.contains(document.activeElement) && document.activeElement.dataset.choice;
+    const focused = question.contains(document.activeElement) && document.activeElement?.dataset.choice;
     setChildren(question, el("h3", { id: "tour-question" }, message("tour_predict")), Object.assign(paragraph(step.texts.question, step.values, languages), { id: "tour-question-text" }),
       el("div", { class: "tour-choices", role: "group", "aria-labelledby": "tour-question-text" }, ...buttons,
         !revealed && el("button", { type: "button", class: "tour-skip", on: { click: skip } }, message("tour_show_me"))));

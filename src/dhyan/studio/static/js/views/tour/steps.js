@@ -89,7 +89,7 @@ const OWN_VALUES = {
   embedding: (numbers) => ({ 4: numbers.embeddings[0].length, 8: Math.min(12, numbers.embeddings[0].length) }),
   positions: (numbers) => ({ 4: numbers.embeddings[0].length, 8: Math.min(8, numbers.embeddings[0].length) }),
   self_attention: ({ selfAttention, source: tokens, encoderLayers }) => ({ 1: source(tokens[selfAttention.best].text), 2: source(tokens[selfAttention.query].text),
-    4: selfAttention.head, 5: formatNumber(selfAttention.weights[selfAttention.best]), 7: selfAttention.layer, 8: encoderLayers, 9: selfAttention.heads }),
+    4: selfAttention.head, 5: formatNumber(selfAttention.weights[selfAttention.best]), 6: tokens.length ** 2, 7: selfAttention.layer, 8: encoderLayers, 9: selfAttention.heads }),
   states_transformer: ({ encoderLayers }) => ({ 8: encoderLayers }),
   query_before: (numbers, trace) => ({ ...states(numbers), 2: numbers.step ? message("tour_state_wrote", trace.target.tokens[numbers.step - 1].text) : message("tour_state_first") }),
   query_after: states,

@@ -4,7 +4,7 @@ import { el, setChildren, text } from "../../dom.js";
 import { post } from "../../api.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, showsSpecials } from "../../state.js";
+import { colorScaleOf, state, set, showsSpecials } from "../../state.js";
 import { message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { blockAt, heads, mergeUnits, selectHead } from "../../trace.js";
@@ -94,7 +94,7 @@ export function probe(onStep) {
     setChildren(picture, !response.attends ? el("p", {}, message("no_attention")) : drawHeatmap({ values: response.values,
       rows: response.rows.map((row) => ({ text: row.text, lang: target })),
       columns: response.columns.map((column) => ({ text: column.text, lang: source })),
-      label: message("train_map", selectedStep()), scale: state.scale === "sqrt" ? "sqrt" : "linear", maxWidth: picture.clientWidth || 420,
+      label: message("train_map", selectedStep()), scale: colorScaleOf(Math.max(response.rows.length, response.columns.length)), maxWidth: picture.clientWidth || 420,
       describe: (row, column, value) => message("attends", response.rows[row].text, response.columns[column].text, formatNumber(value)) }));
     setChildren(words, el("span", { class: "muted" }, message("train_output", selectedStep())), " ", text(response.translation || "…", target),
       response.correct !== null && el("span", { class: response.correct ? "probe-correct" : "probe-incorrect" },
@@ -133,6 +133,8 @@ export function probe(onStep) {
     /** The checkpoint nearest to a step. */
     nearestStep: (step) => steps.reduce((best, candidate) => (Math.abs(candidate - step) < Math.abs(best - step) ? candidate : best), steps[0]),
     choose,
+    /** The run ended without a checkpoint. */
+    showNone: () => setChildren(picture, el("p", { class: "muted" }, message("train_no_checkpoint"))),
     current: () => responses.get(selectedStep()) ?? null,
     picture: () => picture.querySelector("svg"),
     close() {
@@ -143,8 +145,8 @@ export function probe(onStep) {
   };
 }
 
-/** Source and target language; only the Hindi toy has any. */
-const sides = (run) => (run.toy && !run.name.startsWith("hindi") ? [null, null] : run.languages ?? ["en", "hi"]);
+/** Source and target language; most toys have none. */
+const sides = (run) => run.languages ?? [null, null];
 
 /** Cross-attention of the last layer, averaged over heads. */
 function table(trace, run) {

@@ -1,12 +1,11 @@
 /** Strip of attention thumbnails, one per checkpoint. */
 
-import { el, svg, setChildren } from "../../dom.js";
-import { weightColor } from "../../colors.js";
+import { el, setChildren } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
+import { thumbnail } from "../../thumbnails.js";
 
 const MAX_FRAMES = 15;
-const FRAME_SIZE = 52;
 
 /** Evenly spaced checkpoints that fit in the strip, including the first and last. @param {number[]} steps */
 export function frames(steps) {
@@ -34,7 +33,7 @@ export function replayStrip(choose) {
       return el("button", { type: "button", role: "radio", class: "frame", "aria-checked": isSelected,
         tabindex: isSelected ? 0 : -1, "data-step": step,
         "aria-label": values ? message("train_frame_max_weight", step, formatNumber(meanMaxWeight(values), 2)) : message("train_frame", step),
-        on: { click: () => choose(step) } }, frameMap(values), el("span", { class: "number" }, String(step)));
+        on: { click: () => choose(step) } }, values ? thumbnail(values) : el("span", { class: "frame-empty" }), el("span", { class: "number" }, String(step)));
     });
     if (!steps.includes(selected)) buttons[0]?.setAttribute("tabindex", "0");
     setChildren(node, buttons);
@@ -58,16 +57,4 @@ export function replayStrip(choose) {
     if (frame && frame.getAttribute("aria-checked") !== "true") choose(Number(frame.dataset.step));
   }
   return { node, show };
-}
-
-/** A thumbnail map; dotted until its response arrives. */
-function frameMap(values) {
-  if (!values) {
-    return svg("svg", { class: "frame-map loading", viewBox: `0 0 ${FRAME_SIZE} ${FRAME_SIZE}`, width: FRAME_SIZE, height: FRAME_SIZE,
-      "aria-hidden": "true" }, svg("rect", { x: 1, y: 1, width: FRAME_SIZE - 2, height: FRAME_SIZE - 2, class: "frame-empty" }));
-  }
-  const [cellHeight, cellWidth] = [FRAME_SIZE / values.length, FRAME_SIZE / values[0].length];
-  return svg("svg", { class: "frame-map", viewBox: `0 0 ${FRAME_SIZE} ${FRAME_SIZE}`, width: FRAME_SIZE, height: FRAME_SIZE,
-    "aria-hidden": "true" }, ...values.flatMap((line, row) => line.map((value, column) => svg("rect", {
-    x: column * cellWidth, y: row * cellHeight, width: cellWidth + 0.3, height: cellHeight + 0.3, fill: weightColor(value) }))));
 }

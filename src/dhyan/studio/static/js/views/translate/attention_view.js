@@ -1,13 +1,14 @@
 /** The attention of a trace to show: one matrix of weights by word or token, with labels. */
 
 import { blockAt, blocksOf, groups, hasSelfAttention, heads, selectHead, sourceReading } from "../../trace.js";
-import { entropy, sum } from "../../numbers.js";
+import { entropy, formatNumber, sum } from "../../numbers.js";
 import { transliterate } from "../../transliterate.js";
 import { message } from "../../messages.js";
 import { showsSpecials } from "../../state.js";
 
 const BYTE = /^⟨([0-9A-F]{2})⟩$/;
 const UNKNOWN = 3; // id of the unknown token
+const NARROW = 400; // pixels of a map whose cells need the room
 
 /**
  * A model without attention has no tables; it, and one that reads a single vector, has zeros for weights.
@@ -25,14 +26,14 @@ export function attentionView(trace, card, options) {
   const rows = units(trace.target, options.unit, specials, card.target_language ?? "hi", options.transliterate === "1");
   const columns = units(trace.source, options.unit, specials, card.source_language ?? "en", false);
   const values = rows.map((row) => columns.map((column) => share(table, row.tokens, column.tokens)));
-  const distributions = rows.map((row) => table[0].map((_, column) => share(table, row.tokens, [column])));
+  const hidden = hiddenWeights(trace, rows, columns, table);
   return { block, tables, which, rows, columns, values,
     attends,
     symbols: !hasSelfAttention(trace) ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
     layers: blocksOf(trace, "cross").length,
     sums: values.map(sum),
-    hidden: hiddenWeights(trace, columns, distributions, values),
-    bits: distributions.map((weights) => (which === "max" || !attends ? null : entropy(weights))),
+    hidden,
+    bits: values.map((weights, row) => (which === "max" || !attends ? null : entropy([...weights, hidden?.weights[row] ?? 0]))),
     pieces: [...rows, ...columns].some((unit) => unit.tokens.length > 1),
     unknown: columns.some((column) => column.faint) };
 }
@@ -41,15 +42,23 @@ export function attentionView(trace, card, options) {
  * The special tokens that are not among the columns, and their weight in every row; null if all tokens are shown.
  * @returns {{text: string, weights: number[]} | null}
  */
-function hiddenWeights(trace, columns, distributions, values) {
+function hiddenWeights(trace, rows, columns, table) {
   const shown = new Set(columns.flatMap((column) => column.tokens));
-  const tokens = trace.source.tokens.filter((_, index) => !shown.has(index));
-  return tokens.length ? { text: tokens.map((token) => token.text).join(" "),
-    weights: distributions.map((weights, row) => Math.max(0, sum(weights) - sum(values[row]))) } : null;
+  const tokens = trace.source.tokens.map((_, index) => index).filter((index) => !shown.has(index));
+  return tokens.length ? { text: tokens.map((index) => trace.source.tokens[index].text).join(" "),
+    weights: rows.map((row) => share(table, row.tokens, tokens)) } : null;
 }
 
 /** The column beside the map that completes a row: the weight of the hidden tokens, or the sum of all. */
 export const completion = (view) => (view.hidden ? { title: view.hidden.text, weights: view.hidden.weights } : { title: "Σ", weights: view.sums });
+
+/** The columns beside a map: what completes a row, and its entropy where there is room. @param {object} view @param {number} width in pixels */
+export function rowStatistics(view, width) {
+  const { title, weights } = completion(view);
+  const columns = [[title, weights.map((weight) => formatNumber(weight))]];
+  if (width > NARROW) columns.push([message("translate_bits"), view.bits.map((bits) => (bits === null ? "–" : formatNumber(bits, 2)))]);
+  return { titles: columns.map(([title]) => title), rows: view.values.map((_, row) => columns.map(([, texts]) => texts[row])) };
+}
 
 /** Weight of a unit: mean over its target tokens of the sum over the source tokens. */
 const share = (table, rows, columns) => sum(rows.map((row) => sum(columns.map((index) => table[row][index])))) / rows.length;
@@ -87,6 +96,9 @@ function mergeBytes(groups) {
   }
   return merged;
 }
+
+/** Whether a text is no punctuation. @param {string} text */
+export const isWord = (text) => /[\p{L}\p{N}]/u.test(text);
 
 /** Index and value of the largest weight. */
 export const strongest = (weights) => weights.reduce((best, value, index) => (value > best[1] ? [index, value] : best), [0, -1]);

@@ -4,8 +4,12 @@ import { el, svg } from "../../dom.js";
 import { labelWidth } from "../../heatmap_layout.js";
 import { message } from "../../messages.js";
 import { linkPath } from "../../tree_layout.js";
+import { isWord } from "./attention_view.js";
 
 const HIGH = 26;
+
+/** How many are words and no punctuation. @param {{text: string}[]} units */
+const countWords = (units) => units.filter(({ text }) => isWord(text)).length;
 
 /** @param {object} view @param {number} available width in pixels */
 export function bottleneckDiagram(view, available) {
@@ -29,6 +33,6 @@ export function bottleneckDiagram(view, available) {
   ...sourceWords.map((word, index) => label(word, index, sourceWords.length, left - 8, "end")),
   ...targetWords.map((word, index) => label(word, index, targetWords.length, to + gap + 8, "start")));
   return el("div", { class: "bottleneck card" }, el("h2", {}, message("translate_one_vector")), el("p", {}, about, backwards && ` ${message("translate_backwards")}`),
-    el("p", { class: "muted" }, message(view.tables.length ? "translate_vector_text" : "translate_start_text", sourceWords.length, targetWords.length)),
+    el("p", { class: "muted" }, message(view.tables.length ? "translate_vector_text" : "translate_start_text", countWords(sourceWords), countWords(targetWords))),
     el("div", { class: "bottleneck-scroll", role: "region", tabindex: 0, "aria-label": message("translate_one_vector") }, picture));
 }

@@ -5,22 +5,23 @@ import { keepFocus } from "../../focus.js";
 import { controls, list } from "../../controls.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, colorScaleOf, hasServer } from "../../state.js";
+import { state, set, colorScaleOf, hasServer, MAX_TEXT } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
-import { showStatus } from "../../status.js";
-import { card, models } from "../../header.js";
+import { card, models, scoresText } from "../../header.js";
+import { failureNote, showStatus } from "../../status.js";
 import { invalidateTrace, streamTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
 import { loadingProgress } from "./loading.js";
-import { attentionView, strongest } from "./attention_view.js";
+import { attentionView, rowStatistics, strongest } from "./attention_view.js";
 import { matchTokens } from "./match_tokens.js";
 import { sourceTable, difference } from "./difference.js";
+import { assess } from "./quality.js";
 import { replaceWord, swappedWord, wordSwap } from "./word_swap.js";
-import { compareWords } from "../../engine/word_diff.js";
+import { changedWords, compareWords } from "../../engine/word_diff.js";
 
-const MIN_CELL = 18; // pixels of a cell with a number in it
-const MAP_MARGINS = 220; // pixels of labels, entropies and card around the cells
+const MIN_CELL = 20; // pixels of a cell with a number in it
+const MAP_MARGINS = 260; // pixels of labels, statistics and card around the cells
 const NO_MAP = { setCrosshair() {}, setFocus() {} }; // of a model without attention
 const REQUEST_KEYS = ["text", "model", "text2", "model2", "beam"];
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "numbers"];
@@ -35,30 +36,47 @@ export function open() {
   const [controlBar, notice, details] = ["controls", "notice", "details"].map((name) => el("div", { class: `compare-${name}` }));
   const swapBox = el("div", { class: "compare-swap-word" });
   const swap = el("button", { type: "button", class: "compare-swap", on: { click: swapSides } }, `⇄ ${message("compare_swap")}`);
-  const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message("compare_one")}`);
+  const close = el("button", { type: "button", class: "compare-close", on: { click: () => set({ model2: "", text2: "" }) } }, `× ${message(state.model2 ? "compare_one" : "compare_one_sentence")}`);
+  const tools = el("div", { class: "compare-tools" }, swap, close);
   const pair = el("div", { class: "compare-pair" }, sides[0].node, sides[1].node);
+  const picture = el("div", {}, pair, live, details);
   const node = el("section", { class: "compare", "aria-labelledby": "view-title" },
-    el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), el("div", { class: "compare-tools" }, swap, close)),
-    controlBar, notice, swapBox, pair, live, details);
-  let [traces, views, match, maps, chooser] = [null, null, null, [], []];
+    el("header", { class: "compare-head" }, el("h1", { id: "view-title" }, message("compare_title")), tools),
+    controlBar, notice, swapBox, picture);
+  let traces = null;
+  let views = null;
+  let match = null;
+  let maps = [];
+  let chooser = [];
   let stop = new AbortController();
 
   /** One side: header, translation and map. */
   function side(name) {
     const [translation, picture, head] = [el("p", { class: "compare-translation" }), el("div", { class: "compare-picture" }), el("div", { class: "compare-selectors" })];
-    return { name, translation, picture, head, node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, translation, picture) };
+    const confidence = el("p", { class: "compare-confidence muted" });
+    return { name, translation, confidence, picture, head,
+      node: el("section", { class: "card compare-side", "aria-label": message(`compare_${name}`) }, head, translation, confidence, picture) };
   }
 
   function renderHeads() {
     setChildren(sides[0].head, el("span", { class: "compare-letter" }, "A"), el("b", {}, state.model),
       el("span", { class: "muted" }, message("compare_header")));
-    const sentence = el("input", { type: "text", id: "second-sentence", maxlength: 500, lang: card(secondModel())?.source_language,
+    const sentence = el("input", { type: "text", id: "second-sentence", lang: card(secondModel())?.source_language,
       placeholder: message("compare_same"), "aria-label": message("compare_second"),
-      on: { change: (event) => set({ text2: event.target.value.normalize("NFC").trim() }) } });
+      on: { change: () => setSecond(sentence) } });
     sentence.value = state.text2;
     const select = el("select", { id: "second-model", "aria-label": `B: ${message("model")}`, on: { change: (event) => set({ model2: event.target.value === state.model && state.text2 ? "" : event.target.value }) } },
       ...models().map((model) => el("option", { value: model.name, selected: model.name === secondModel() }, model.name)));
     setChildren(sides[1].head, el("span", { class: "compare-letter" }, "B"), select, sentence);
+  }
+
+  /** Translate the second sentence; one that is too long stays as it is. @param {HTMLInputElement} field */
+  function setSecond(field) {
+    const text2 = field.value.normalize("NFC").trim();
+    const excess = text2.length - MAX_TEXT;
+    field.setAttribute("aria-invalid", String(excess > 0));
+    if (excess > 0) showStatus(new Error(message("too_long", text2.length, MAX_TEXT, excess)));
+    else set({ text2 });
   }
 
   function swapSides() {
@@ -90,7 +108,7 @@ export function open() {
       showStatus(message("done", `${state.model}, ${secondModel()}`, traces.map((trace) => trace.target.tokens.length).join(" + "), Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;
-      setChildren(notice);
+      setChildren(notice, failureNote(error));
       showStatus(error);
     } finally {
       loading.stop();
@@ -103,6 +121,7 @@ export function open() {
     views = traces.map((trace, index) => attentionView(trace, card(names[index]) ?? {}, { ...state, transliterate: "0" }));
     match = matchTokens(...views);
     renderSwap();
+    renderConfidence();
     const widest = Math.max(...views.map((view) => view.columns.length)) * MIN_CELL + MAP_MARGINS;
     pair.classList.toggle("stacked", widest > node.clientWidth / 2); // one above the other rather than cut
     renderControls();
@@ -116,7 +135,7 @@ export function open() {
       const map = drawHeatmap({ values: view.values, rows: view.rows, columns: view.columns, scale: colorScaleOf(longest()), numbers: state.numbers === "1",
         label: message("compare_map", index ? "B" : "A"), maxWidth: sides[index].picture.clientWidth, minCellWidth: minCellWidth(view),
         describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
-        statistics: { titles: [message("translate_bits")], rows: view.bits.map((bits) => [bits === null ? "–" : formatNumber(bits, 2)]) },
+        statistics: rowStatistics(view, sides[index].picture.clientWidth),
         selected: cursor(index), onHover: (row, column) => preview(index, row, column), onFocus: (row, column) => choose(index, row, column) });
       setChildren(sides[index].picture, map);
       return map;
@@ -134,8 +153,20 @@ export function open() {
     return announce(...cursor(0), true);
   }
 
-  /** The words of a translation; those that the other one has not are marked. */
+  /** Whether both translations are equal, and the probability that each model gives to its own. */
+  function renderConfidence() {
+    const models = [state.model, secondModel()];
+    const equal = hasOneLanguage() && traces[0].translation && traces[0].translation === traces[1].translation;
+    setChildren(notice, equal && el("p", {}, message("compare_equal_words")));
+    sides.forEach(({ confidence }, index) => setChildren(confidence, [message("compare_prob", formatNumber(assess(traces[index]).probability, 2)),
+      state.model2 && scoresText(card(models[index]))].filter(Boolean).join(" · ")));
+  }
+
+  const hasOneLanguage = () => card(state.model)?.target_language === card(secondModel())?.target_language;
+
+  /** The words of a translation; those that the other one in its language has not are marked. */
   function markedWords(index) {
+    if (!hasOneLanguage()) return traces[index].translation;
     const [before, after] = traces.map((trace) => trace.translation.split(" "));
     const kind = index ? "added" : "removed";
     return compareWords(before, after).filter(([, change]) => change === "same" || change === kind)
@@ -147,9 +178,8 @@ export function open() {
     const swapped = state.text2 && swappedWord(state.text, state.text2);
     if (!swapped) return setChildren(swapBox);
     const [before, after] = traces.map((trace) => trace.translation.split(" "));
-    const changes = compareWords(before, after).filter(([, change]) => change !== "same");
-    const words = (kind) => changes.filter(([, change]) => change === kind).map(([word]) => word).join(" ") || "–";
-    const summary = changes.length ? message("swap_changes", swapped.from, swapped.to, words("removed"), words("added")) : message("swap_same", swapped.from, swapped.to);
+    const changes = changedWords(before, after).map((words) => words.map((side) => side.join(" ") || "–").join(" → "));
+    const summary = changes.length ? message("swap_changes", swapped.from, swapped.to, changes.join(", ")) : message("swap_same", swapped.from, swapped.to);
     const again = (replacement) => {
       const text2 = replaceWord(state.text, state.text.split(/\s+/), swapped.index, replacement);
       if (text2 !== null) set({ text2, target: 1, source: 1 });
@@ -209,8 +239,7 @@ export function open() {
 
   /** Announce both weights of a cell and their difference. */
   function announce(row, column, announced, partner = positions(0, row, column)[1]) {
-    const cellText = (index, [targetRow, sourceColumn]) => (!views[index].attends ? `${index ? "B" : "A"}: ${message(views[index].tables.length ? "bottleneck" : "no_attention")}`
-      : targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
+    const cellText = (index, [targetRow, sourceColumn]) => (!views[index].attends || targetRow === null || sourceColumn === null ? `${index ? "B" : "A"}: –`
       : `${index ? "B" : "A"}: ${message("attends", views[index].rows[targetRow].text, views[index].columns[sourceColumn].text, formatNumber(views[index].values[targetRow][sourceColumn]))}`);
     const [differenceRow] = inDifference([row, column]);
     const delta = match.values && differenceRow !== null && column !== null ? ` · Δ ${formatNumber(match.values[differenceRow][column])}` : "";
@@ -226,12 +255,10 @@ export function open() {
     if (count > 1 && !state.layer) state.layer = layers;
     if (count > 1 && !state.head) state.head = "avg";
     const settings = viewSettings({});
-    chooser = [
-      count > 1 && list(message("layer"), "layer", numbered(layers)),
-      count > 1 && list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(count)]),
-      settings,
-    ].filter(Boolean);
-    return setChildren(controlBar, controls(...chooser.filter((control) => control !== settings), settings.button, settings.panel));
+    const lists = count > 1 ? [list(message("layer"), "layer", numbered(layers)), list(message("head"), "head", [["avg", message("average")], ["max", message("largest")], ...numbered(count)])] : [];
+    chooser = [...lists, settings];
+    setChildren(tools, swap, settings.button, settings.panel, close);
+    return setChildren(controlBar, lists.length > 0 && controls(...lists));
   }
 
   const reload = () => {
@@ -256,7 +283,7 @@ export function open() {
         announce(...cursor(0), true);
       }
     },
-    exportData: () => ({ trace: traces?.[0] ?? null, picture: node.querySelector(".compare-delta svg") ?? node.querySelector(".compare-picture svg"),
+    exportData: () => ({ trace: traces?.[0] ?? null, picture: traces && picture,
       table: match?.values ? { values: match.values, rows: match.differenceRows.map((row) => views[0].rows[row].text), columns: views[0].columns.map((column) => column.text) } : null }),
     close() {
       stop.abort();

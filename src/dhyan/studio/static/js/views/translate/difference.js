@@ -17,6 +17,7 @@ export function difference(a, b, match, options) {
   const partner = (row) => match.rows[0][match.differenceRows[row]];
   const [rows, columns] = [match.differenceRows.map((row) => pairLabel(a.rows[row], b.rows[match.rows[0][row]])), a.columns.map((column, index) => pairLabel(column, b.columns[index]))];
   const map = drawHeatmap({ values: match.values, rows, columns, kind: "numbers", colorLimit: Math.max(largest, 1e-9), ...options,
+    statistics: match.hidden ? { titles: [a.hidden.text], rows: match.hidden.map((weight) => [formatNumber(weight)]) } : undefined,
     label: message("compare_delta_label"),
     describe: (row, column, value) => message("compare_cell", rows[row].text, columns[column].text,
       formatNumber(b.values[partner(row)][column]), formatNumber(a.values[match.differenceRows[row]][column]), formatNumber(value)) });

@@ -8,11 +8,13 @@ import { hasServer } from "../../state.js";
 
 const STEPS = 24;
 
-/** @param {object} view @param {{display: string, scale: string, specials: string, unit: string, numbers: string, transliterate: string}} options */
+/** @param {object} view @param {{display: string, scale: string, unit: string, hasNumbers: boolean, transliterate: string}} options */
 export function legend(view, options) {
   const notes = [
-    options.display === "ribbons" ? message("translate_min_weight", MIN_WEIGHT) : message(`translate_scale_${options.scale}`),
-    options.display === "map" && options.numbers === "1" && message("translate_dots"),
+    options.display === "ribbons" && message("translate_min_weight", MIN_WEIGHT),
+    options.display === "map" && message(`translate_scale_${options.scale}`),
+    options.display === "table" && message("translate_best"),
+    options.hasNumbers && message("translate_dots"),
     view.tables.length > 1 && ["avg", "max"].includes(view.which) && message(`translate_summary_${view.which}`),
     view.hidden && (options.display === "ribbons" ? message("translate_hidden_ribbons") : message("translate_hidden", view.hidden.text)),
     view.unknown && message("translate_unknown"),
@@ -20,7 +22,7 @@ export function legend(view, options) {
     options.unit === "word" && !view.pieces && message("translate_unit_same"),
     options.display === "map" && message(hasServer() ? "translate_hint" : "translate_hint_saved"),
   ].filter(Boolean);
-  return el("div", { class: "legend" }, options.display !== "ribbons" && scale(options.scale),
+  return el("div", { class: "legend" }, options.display === "map" && scale(options.scale),
     el("ul", { class: "legend-notes" }, ...notes.map((note) => el("li", {}, note)),
       options.unit === "word" && view.pieces && el("li", {}, message("translate_unit_word"), " ", formula())));
 }

@@ -6,14 +6,14 @@ import { controls, list, segments } from "../../controls.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { drawRibbons } from "../../ribbons.js";
 import { formatNumber } from "../../numbers.js";
-import { state, set, colorScaleOf, hasServer, showsSpecials } from "../../state.js";
+import { state, set, colorScaleOf, hasServer } from "../../state.js";
 import { viewSettings } from "../../view_settings.js";
 import { message } from "../../messages.js";
-import { showStatus } from "../../status.js";
+import { failureNote, showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
-import { completion, headOf, convertPosition, ranked, attentionView, strongest, tokensOf } from "./attention_view.js";
+import { completion, headOf, convertPosition, isWord, ranked, rowStatistics, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
 import { allSteps, columnPanel, rowPanel, runnersUp } from "./side_panel.js";
 import { decodingAnimation, isMotionReduced } from "./decoding.js";
@@ -26,7 +26,9 @@ import { quality } from "./quality.js";
 import { bareWord, replaceWord, wordSwap } from "./word_swap.js";
 import { hasSelfAttention } from "../../trace.js";
 
+const decoded = new WeakSet(); // traces whose decoding was shown; a new theme or room does not repeat it
 const SLOW = 800; // milliseconds after which the words are shown as they come
+const MAX_LABELS = 80; // columns of a map that all have a label: 60 words and their punctuation
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
 /** @returns {View} */
@@ -41,7 +43,9 @@ export function open() {
   const mapLayout = el("div", { class: "map-layout" }, el("div", { class: "map-column" }, live, picture, openButton, legendBox), side);
   const node = el("section", { class: "translate", "aria-labelledby": "view-title" },
     el("header", { class: "translate-head" }, el("h1", { id: "view-title" }, message("translate_title")), tools), controlBar, notice, pair.node, mapLayout, stepsBox);
-  let [trace, view, display] = [null, null, null];
+  let trace = null;
+  let view = null;
+  let display = null;
   let selectedBy = ""; // last selection: "row", "column", or "" before the first
   let stop = new AbortController();
   let choosers = [];
@@ -71,7 +75,7 @@ export function open() {
     node.classList.toggle("loading", true);
     node.classList.toggle("empty", empty);
     setChildren(notice, empty ? firstSteps() : el("p", { class: "muted" }, message("working")));
-    if (empty) return;
+    if (empty) return showStatus(message(state.model ? "ready" : "no_model"));
     pair.begin(state.text, modelCard().source_language);
     showStatus(message("working"));
     const began = performance.now();
@@ -84,11 +88,12 @@ export function open() {
       }, stop.signal, (stage) => loading.show(stage, state.model));
       node.classList.toggle("loading", false);
       render();
-      if (!isMotionReduced() && !selectedBy && !state.pinned) play();
+      if (!isMotionReduced() && !selectedBy && !state.pinned && !decoded.has(trace)) play();
+      decoded.add(trace);
       showStatus(message("done", trace.model, trace.target.tokens.length, Math.round(performance.now() - began)));
     } catch (error) {
       if (error.name === "AbortError") return;
-      setChildren(notice);
+      setChildren(notice, failureNote(error));
       showStatus(error);
     } finally {
       loading.stop();
@@ -97,7 +102,7 @@ export function open() {
 
   /** Summary with the largest weight of the map, without special tokens. */
   function summary() {
-    const rows = view.rows.map((row, index) => index).filter((index) => !view.rows[index].special && /[\p{L}\p{N}]/u.test(view.rows[index].text));
+    const rows = view.rows.map((row, index) => index).filter((index) => !view.rows[index].special && isWord(view.rows[index].text));
     const best = rows.map((row) => [row, ...strongest(view.values[row].map((value, index) => (view.columns[index].special ? -1 : value)))])
       .sort((a, b) => b[2] - a[2])[0];
     const end = trace.finished ? "" : ` ${message("translate_unfinished")}`;
@@ -121,7 +126,7 @@ export function open() {
     node.dataset.display = state.display;
     tabs.hidden = !attends();
     setChildren(picture, !attends() && bottleneckDiagram(view, picture.clientWidth - 42), display);
-    setChildren(legendBox, attends() && legend(view, { ...state, scale: colorScale(), specials: showsSpecials() ? "1" : "0" }));
+    setChildren(legendBox, attends() && legend(view, { ...state, scale: colorScale(), hasNumbers: Boolean(display.querySelector(".digits")) }));
     setChildren(stepsBox, allSteps(trace, view));
     openButton.hidden = state.display !== "map" || !attends();
     showSelection();
@@ -153,10 +158,8 @@ export function open() {
     values: view.values, rows: view.rows, columns: view.columns, label: message("heatmap_label"),
     describe: (row, column, value) => message("attends", view.rows[row].text, view.columns[column].text, formatNumber(value)),
     scale: colorScale(), selected: selection(), maxWidth: picture.clientWidth, numbers: state.numbers === "1",
-    minCellWidth: view.columns.length > 60 ? 12 : view.columns.length > 30 ? 20 : 18, // every label of up to 60 words, every second of more
-    pinned: state.pinned ? state.pinned - 1 : null,
-    statistics: { titles: [completion(view).title, message("translate_bits")],
-      rows: completion(view).weights.map((weight, row) => [formatNumber(weight), view.bits[row] === null ? "–" : formatNumber(view.bits[row], 2)]) },
+    minCellWidth: view.columns.length > MAX_LABELS ? 12 : 20, // every label, or every second of a longer sentence
+    pinned: state.pinned ? state.pinned - 1 : null, statistics: rowStatistics(view, picture.clientWidth),
     onFocus: choose, onHover: preview, onOpen: openCell,
     onPin: (row) => set({ pinned: state.pinned === row + 1 ? 0 : row + 1 }, { replace: true }),
     onLabelClick: choose,
@@ -165,11 +168,12 @@ export function open() {
   const ribbons = () => drawRibbons({
     values: view.values, rows: view.rows, columns: view.columns, label: message("translate_ribbons"),
     maxWidth: picture.clientWidth, onFocus: choose, onHover: preview,
-    describe: (row, column) => {
-      const weights = row !== null ? view.values[row] : view.values.map((values) => values[column]);
-      const others = row !== null ? view.columns : view.rows;
-      const summaryText = ranked(weights).slice(0, 3).map(([index, value]) => `${others[index].text} ${formatNumber(value)}`).join(", ");
-      return row !== null ? message("translate_word_from", view.rows[row].text, summaryText) : message("translate_word_to", view.columns[column].text, summaryText);
+    describe: (side, index) => {
+      const isRow = side === "row";
+      const weights = isRow ? view.values[index] : view.values.map((values) => values[index]);
+      const [words, others] = isRow ? [view.rows, view.columns] : [view.columns, view.rows];
+      const summaryText = ranked(weights).slice(0, 3).map(([other, value]) => `${others[other].text} ${formatNumber(value)}`).join(", ");
+      return message(isRow ? "translate_word_from" : "translate_word_to", words[index].text, summaryText);
     },
   });
 
@@ -290,7 +294,7 @@ export function open() {
   function showPlaying() {
     const [button, playing] = [tools.querySelector(".play-button"), animation.isRunning()];
     button?.setAttribute("aria-pressed", String(playing));
-    if (button) button.textContent = playing ? `❚❚ ${message("translate_pause")}` : `▶ ${message("translate_play")}`;
+    if (button) button.textContent = playing ? `■ ${message("translate_pause")}` : `▶ ${message("translate_play")}`;
   }
 
   const reload = () => {
@@ -317,8 +321,8 @@ export function open() {
         if (view) display?.setFocus?.(selection(), { focus: false, announce: false });
       }
     },
-    exportData: () => ({ trace, picture: picture.querySelector("svg"),
-      table: view && attends() && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
+    exportData: () => ({ trace, picture: trace && picture.querySelector("svg, table"),
+      table: trace && attends() && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
     close() {
       stop.abort();
       animation.end();

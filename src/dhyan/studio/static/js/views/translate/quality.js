@@ -2,7 +2,7 @@
 
 import { el } from "../../dom.js";
 import { formatNumber } from "../../numbers.js";
-import { message } from "../../messages.js";
+import { lang, message } from "../../messages.js";
 import { set } from "../../state.js";
 
 // Below it, sentences of Tatoeba's validation set have a chrF++ of 13 to 20 on average, above it 46 to 50.
@@ -11,6 +11,8 @@ const NONSENSE_SHARE = 0.4; // of unknown words
 // A complete translation has between 0.6 and 1.6 times the words of its sentence.
 const SHORT_SHARE = 0.5;
 const LONG_SENTENCE = 20; // words from which a much shorter translation leaves something out
+const [LATIN, DEVANAGARI] = [/\p{Script=Latin}/u, /\p{Script=Devanagari}/u];
+const SCRIPTS = { en: LATIN, fr: LATIN, de: LATIN, vi: LATIN, hi: DEVANAGARI }; // by language
 const LETTER_TASKS = ["copy", "reverse"];
 
 /** The words of a sentence, the unknown ones, and the geometric mean of the output's probabilities. */
@@ -32,13 +34,31 @@ export function quality(trace, card, text) {
   const low = probability < LOW_PROBABILITY;
   const length = trace.target.words.filter((word) => /\p{L}/u.test(word)).length;
   const short = words.length >= LONG_SENTENCE && length < SHORT_SHARE * words.length;
+  const foreign = isForeign(words, card.source_language);
+  if (foreign) return notice(message("quality_foreign", languageName(card.source_language)));
   if (!unknown.length && !low && !short) return null;
   const nonsense = unknown.length >= NONSENSE_SHARE * words.length || (unknown.length && low);
   const title = unknown.length ? message(nonsense ? "quality_unknown" : "quality_some", unknown.length, words.length) : message(low ? "quality_low" : "quality_short");
-  return notice(title, [unknown.length && message("quality_words", unknown.join(", ")), low && message("quality_mean", formatNumber(probability, 2)),
+  return notice(title, [unknown.length && message("quality_words", unknown.map((word) => withPieces(word, trace.source)).join(", ")), low && message("quality_mean", formatNumber(probability, 2)),
     short && message("quality_lengths", words.length, length)]
     .filter(Boolean).join(" "));
 }
 
-const notice = (title, content) => el("div", { class: "quality-notice", role: "status" },
+/** @param {string} title @param {string | Element | null} [content] */
+const notice = (title, content = null) => el("div", { class: "quality-notice", role: "status" },
   el("span", { class: "quality-icon", "aria-hidden": "true" }, "⚠"), el("div", {}, el("strong", {}, title), " ", content));
+
+/** Whether most words are in a script that a language is not written in. @param {string[]} words @param {string} language */
+function isForeign(words, language) {
+  const script = SCRIPTS[language];
+  return Boolean(script) && words.filter((word) => !script.test(word)).length > words.length / 2;
+}
+
+const languageName = (code) => new Intl.DisplayNames([lang()], { type: "language" }).of(code);
+
+/** An unknown word with the tokens it was read in, if they are several. */
+function withPieces(word, { words, tokens }) {
+  const index = words.findIndex((text) => text.includes(word));
+  const pieces = tokens.filter((token) => token.word === index).map((token) => token.text);
+  return pieces.length > 1 ? `${word} (${pieces.join("·")})` : word;
+}

@@ -4,6 +4,7 @@ import { el, setChildren, svg } from "../../dom.js";
 import { weightColor, textColor } from "../../colors.js";
 import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
+import { hasServer } from "../../state.js";
 
 const MIN_WEIGHT = 0.03; // weights that get a line
 const LINE_TOLERANCE = 12; // pixels between words of one line: those with a second script are taller
@@ -18,8 +19,12 @@ export function sentencePair(listener) {
   const target = el("p", { class: "pair-line pair-target", role: "group", "aria-label": message("translate_target") });
   const lines = svg("svg", { class: "pair-lines", "aria-hidden": "true" });
   const runners = el("p", { class: "pair-runners muted", "aria-hidden": "true" });
-  const node = el("div", { class: "pair" }, lines, source, target, runners);
-  let [sourceWords, targetWords, positions, selection, width] = [[], [], null, null, 0];
+  const hint = el("p", { class: "pair-hint muted" }, message("translate_change_hint"));
+  const node = el("div", { class: "pair" }, lines, source, target, runners, hasServer() && hint);
+  let [sourceWords, targetWords] = /** @type {HTMLButtonElement[][]} */ ([[], []]);
+  let positions = null;
+  let selection = null;
+  let width = 0;
 
   function word(unit, index, side, prob) {
     /** @type {[number | null, number | null]} */
@@ -62,7 +67,7 @@ export function sentencePair(listener) {
   function highlight(row, column, view, scale) {
     selection = [row, column, view, scale];
     const byRow = row !== null;
-    const weights = byRow ? view.values[row] : view.values.map((line) => line[column]);
+    const weights = !view.attends ? null : byRow ? view.values[row] : view.values.map((line) => line[column]);
     paintLine(sourceWords, byRow ? weights : null, scale);
     paintLine(targetWords, byRow ? null : weights, scale);
     targetWords.forEach((element, index) => element.classList.toggle("selected", index === row));
@@ -73,9 +78,9 @@ export function sentencePair(listener) {
       positions = null;
     }
     const [targets, sources] = measurePositions();
-    const wrapped = isWrapped();
+    const wrapped = !weights || isWrapped();
     node.classList.toggle("wrapped", wrapped);
-    if (wrapped) return void setChildren(lines); // lines would run behind words
+    if (wrapped) return void setChildren(lines); // there are none, or they would run behind words
     setChildren(lines, weights.map((value, index) => {
       if (value < MIN_WEIGHT) return null;
       const [x, y] = sources[byRow ? index : column];
@@ -119,14 +124,14 @@ export function sentencePair(listener) {
     /** The most probable tokens that were not chosen, below the translation. @param {[string, number][] | null} tokens */
     showRunnersUp(tokens, lang) {
       setChildren(runners, tokens && [`${message("translate_runners")} `, ...tokens.flatMap(([text, prob], index) =>
-        [index ? " · " : "", el("span", { lang }, text), el("span", { class: "number" }, ` ${prob < 0.005 ? "< .01" : formatNumber(prob, 2, { weight: true })}`)])]);
+        [index ? " · " : "", el("span", { lang }, text), " ", el("span", { class: "number" }, `${prob < 0.005 ? "<\u00a0.01" : formatNumber(prob, 2, { weight: true })}`)])]);
     },
     /** Show the tokens streamed so far. @param {string[]} tokens */
     showTokens(tokens, lang) {
       selection = null;
       setChildren(lines);
       setChildren(runners);
-      while (target.children.length > tokens.length) target.lastChild.remove();
+      while (target.children.length > tokens.length) target.lastChild?.remove();
       tokens.forEach((text, index) => {
         const existing = target.children[index]?.firstChild;
         if (existing) existing.textContent = text;

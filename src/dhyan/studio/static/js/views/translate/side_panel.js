@@ -20,13 +20,14 @@ export function rowPanel(view, trace, row) {
       view.attends && view.symbols && el("p", { class: "context-sum" }, ...contextSum(view, row))),
     el("div", { class: "side-part" },
       el("h3", {}, message("alternatives")),
-      ...unit.tokens.map((step) => topTokens(trace, step, unit)),
+      ...unit.tokens.flatMap((step) => [unit.tokens.length > 1 && el("h4", {}, text(trace.target.tokens[step].text, unit.lang)), topTokens(trace, step, unit)]),
       hasServer() && el("p", { class: "muted" }, message("translate_alternatives_text"))),
   ];
 }
 
-/** Panel of a source word: a form to change it, and the target words that attend to it. */
-export function columnPanel(view, column, swap = null) {
+/** Panel of a source word: a form to change it, and the target words that attend to it.
+ * @param {any} view @param {number} column @param {HTMLElement | null} swap */
+export function columnPanel(view, column, swap) {
   const unit = view.columns[column];
   if (!view.attends) {
     return [el("div", { class: "side-part" }, el("h2", { class: "side-title" }, text(unit.text, unit.lang)),
@@ -77,7 +78,7 @@ const bar = (value) => el("span", { class: "prob-bar", "aria-hidden": "true" },
   el("span", { style: { width: `${100 * Math.min(value, 1)}%` } }));
 
 /** The most probable tokens of a step; choosing one forces it as a prefix. */
-export function topTokens(trace, step, { lang }, { short = false } = {}) {
+function topTokens(trace, step, { lang }, { short = false } = {}) {
   const token = trace.target.tokens[step];
   return el("ol", { class: short ? "top-tokens short" : "top-tokens" }, ...trace.steps[step].top_tokens.map(([word, prob]) => {
     const generated = word === token.text;
@@ -97,7 +98,7 @@ export function runnersUp(trace, { tokens: [step] }) {
 const percent = (prob) => (prob >= 0.0005 ? formatNumber(prob) : prob > 0 ? prob.toExponential(0).replace("-", "−") : "0");
 
 /** Prefix: the translation before a step, then another token. */
-export function prefixWith(trace, step, word) {
+function prefixWith(trace, step, word) {
   const { tokens, words } = trace.target;
   const wordIndex = tokens[step].word;
   const first = tokens.findIndex((token) => token.word === wordIndex);
@@ -113,12 +114,12 @@ export function prefixWith(trace, step, word) {
 /** Expandable list of all steps with their five most probable tokens. */
 export function allSteps(trace, view) {
   const box = el("details", { class: "all-steps" }, el("summary", {}, message("translate_all_steps")));
-  const steps = el("ol", { class: "all-steps-list", tabindex: 0, role: "region", "aria-label": message("translate_all_steps") });
+  const steps = el("ol", { class: "all-steps-list" });
   box.addEventListener("toggle", () => {
     if (!box.open || steps.children.length) return;
     setChildren(steps, view.rows.flatMap((row) => row.tokens.map((index) => el("li", {},
       el("b", { lang: row.lang }, trace.target.tokens[index].text), topTokens(trace, index, row, { short: true })))));
   });
-  box.append(steps);
+  box.append(el("div", { class: "all-steps-box", tabindex: 0, role: "region", "aria-label": message("translate_all_steps") }, steps));
   return box;
 }

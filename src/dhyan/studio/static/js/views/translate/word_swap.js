@@ -2,9 +2,9 @@
 
 import { el, setChildren } from "../../dom.js";
 import { message } from "../../messages.js";
-import { MAX_TEXT } from "../../state.js";
 
 const MAX_SUGGESTED = 6;
+const MAX_WORD = 60; // characters
 
 /** Words that can stand for one another in most sentences. */
 const GROUPS = [
@@ -67,7 +67,7 @@ export function wordSwap(word, onSwap, { lang = "en", current = "" } = {}) {
     const bare = replacement.normalize("NFC").trim();
     if (bare && bare !== word && bare !== current) onSwap(bare);
   };
-  const input = el("input", { type: "text", class: "swap-word", lang, maxlength: Math.min(60, MAX_TEXT), autocomplete: "off", spellcheck: "false",
+  const input = el("input", { type: "text", class: "swap-word", lang, maxlength: MAX_WORD, autocomplete: "off", spellcheck: "false",
     "aria-label": message("swap_to", word), placeholder: message("swap_placeholder") });
   const form = el("form", { class: "word-swap", "aria-label": message("swap_title", word), on: { submit: (event) => {
     event.preventDefault();
