@@ -64,13 +64,13 @@ def write_ctranslate2(model: str, output: Path, precision: Weights) -> None:
 
 def write_html(model: str, output: Path) -> None:
     """Write the page of a model."""
+    from dhyan.studio.export_html import MAIL_BYTES
+    from dhyan.studio.export_model import export_model
+
     if output.is_dir():
         raise UserError(f"{output}: is a folder; name a file")
     if not output.parent.is_dir():
         raise UserError(f"{output.parent}: there is no such folder; make it first")
-    from dhyan.studio.export_html import MAIL_BYTES
-    from dhyan.studio.export_model import export_model
-
     page = export_model(model)
     with open_output(output) as stream:
         stream.write(page)
