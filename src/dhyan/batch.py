@@ -43,6 +43,10 @@ class Tokens:
         """Every sentence reversed; the padding stays on the right."""
         return Tokens(self.ids.gather(1, reversed_positions(self.mask)), self.mask)
 
+    def without(self, token: int) -> "Tokens":
+        """The same rows, in which this token counts as padding."""
+        return Tokens(self.ids, self.mask & (self.ids != token))
+
     def to(self, device: torch.device | str) -> "Tokens":
         """The same tokens on another device."""
         return Tokens(

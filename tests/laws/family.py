@@ -122,6 +122,24 @@ TRANSFORMER_ENCODERS = {
     "transformer-alibi-gelu": config.TransformerEncoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, activation="gelu", positions="alibi"
     ),
+    "transformer-marian": config.TransformerEncoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        norm="post",
+        activation="silu",
+        sinusoids="halves",
+        scale_embedding=False,
+    ),
+    "transformer-tensor2tensor": config.TransformerEncoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        sinusoids="tensor2tensor",
+        reads_eos=False,
+    ),
     "transformer-plain": config.TransformerEncoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, self_attention="parameter_free"
     ),
@@ -226,6 +244,23 @@ DECODERS = {
         activation="gelu",
         positions="alibi",
         share_source_embedding=True,
+    ),
+    "transformer-marian": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        norm="post",
+        activation="silu",
+        sinusoids="halves",
+        scale_embedding=False,
+    ),
+    "transformer-tensor2tensor": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        sinusoids="tensor2tensor",
     ),
     "transformer-copy": config.TransformerDecoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, score="general", copy_mechanism=True

@@ -16,6 +16,7 @@ from dhyan.cli.compare import COMPARE_ONE, compare, compare_one
 from dhyan.cli.demo import demo
 from dhyan.cli.evaluate import evaluate
 from dhyan.cli.export import export
+from dhyan.cli.import_model import import_
 from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
 from dhyan.cli.messages import Exit
@@ -45,6 +46,7 @@ COMMANDS = (
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
+app.command("import")(import_)
 app.command(COMPARE_ONE, hidden=True)(compare_one)
 app.add_typer(data.app, name="data")
 

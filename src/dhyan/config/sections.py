@@ -5,13 +5,14 @@ from typing import ClassVar, Literal
 
 from dhyan.config.declare_settings import REQUIRED, redeclare, setting
 
-Activation = Literal["relu", "gelu", "swiglu"]
+Activation = Literal["relu", "gelu", "silu", "swiglu"]
 Cell = Literal["lstm", "gru", "rnn"]
 Delimiter = Literal["", "tab", "comma", "semicolon", "pipe"]
 Header = Literal["auto", "yes", "no"]
 Input = Literal["embedding", "one_hot"]
 Placeholder = Literal["url", "email", "number", "tag"]
 PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
+Sinusoids = Literal["interleaved", "halves", "tensor2tensor"]
 Task = Literal["", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives"]
 
 
@@ -102,9 +103,10 @@ class Data:
 class Text:
     """Tokenizers and vocabularies, learned from the training pairs."""
 
-    tokenizer: Literal["unigram", "bpe", "words", "characters"] = setting(
+    tokenizer: Literal["unigram", "bpe", "words", "characters", "sentencepiece"] = setting(
         "unigram",
-        "Tokenizer: unigram (Kudo, 2018), BPE (Sennrich et al., 2016), words, characters.",
+        "Tokenizer: unigram (Kudo, 2018), BPE (Sennrich et al., 2016), words, characters; or the "
+        "sentencepiece of an imported model.",
     )
     source_vocabulary_size: int = setting(
         8000, "Source vocabulary size; with shared_vocabulary, that of both sides.", low=1
@@ -292,7 +294,7 @@ class TransformerEncoder:
     )
     feed_forward_width: int = setting(2048, "Feed-forward width.", low=1)
     activation: Activation = setting(
-        "relu", "Feed-forward activation: ReLU, GELU or SwiGLU (Shazeer, 2020)."
+        "relu", "Feed-forward activation: ReLU, GELU, SiLU (swish) or SwiGLU (Shazeer, 2020)."
     )
     layers: int = redeclare(RNNEncoder, "layers", default=6)
     norm: Literal["pre", "post"] = setting(
@@ -303,12 +305,24 @@ class TransformerEncoder:
         "Position encoding: sinusoidal, learned, rotary (Su et al., 2021), ALiBi (Press et al., 2022) "
         "or none.",
     )
+    sinusoids: Sinusoids = setting(
+        "interleaved",
+        "Sinusoids: sines and cosines interleaved (Vaswani et al., 2017), in halves (Marian), or as in "
+        "Tensor2Tensor and OpenNMT-tf, in halves with other periods and counted from 1.",
+        only_with="positions=sinusoidal",
+    )
+    scale_embedding: bool = setting(
+        True, "Scaled embedding: token embeddings are multiplied by the square root of the width."
+    )
     pretrained_embedding: str = redeclare(RNNEncoder, "pretrained_embedding", only_with="")
     freeze_embedding: bool = redeclare(RNNEncoder, "freeze_embedding")
     dropout: float = redeclare(RNNEncoder, "dropout", default=0.1)
     attention_dropout: float = redeclare(Attention, "dropout", only_with="self_attention=learned")
     self_attention: Literal["learned", "parameter_free", "none"] = setting(
         "learned", "Self-attention: multi-head, parameter-free softmax(X Xᵀ) X, or none."
+    )
+    reads_eos: bool = setting(
+        True, "Whether the EOS of the source is read; false for models trained without one."
     )
 
     @property
@@ -337,6 +351,8 @@ class TransformerDecoder:
     layers: int = redeclare(TransformerEncoder, "layers")
     norm: Literal["pre", "post"] = redeclare(TransformerEncoder, "norm")
     positions: PositionEncoding = redeclare(TransformerEncoder, "positions")
+    sinusoids: Sinusoids = redeclare(TransformerEncoder, "sinusoids")
+    scale_embedding: bool = redeclare(TransformerEncoder, "scale_embedding")
     pretrained_embedding: str = redeclare(TransformerEncoder, "pretrained_embedding")
     freeze_embedding: bool = redeclare(TransformerEncoder, "freeze_embedding")
     dropout: float = redeclare(TransformerEncoder, "dropout")

@@ -11,10 +11,11 @@ from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair, Side
 from dhyan.data.read_report import ReadReport
 from dhyan.data.store import BpeDropout, Examples, SequenceBuilder
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell_option
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.bpe_dropout import MergeDropout
 from dhyan.text.placeholders import mask_pair
+from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
 from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,11 @@ def vocabulary_pairs(parts: Iterable[WeightedPairs], text: Text) -> Iterator[Pai
 
 def train_tokenizers(text: Text, pairs: Iterable[Pair]) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides; a shared one is returned twice."""
+    if text.tokenizer == SENTENCEPIECE:
+        raise UserError(
+            f"text.tokenizer: {SENTENCEPIECE!r} comes with an imported model and is not trained; start "
+            f"from one with {spell_option('training.init_from', 'MODEL')}, or choose another"
+        )
     sentences = [(pair.source, pair.target) for pair in pairs]
     if text.shared_vocabulary:
         size = text.source_vocabulary_size

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dhyan.special_tokens import EOS, NAMES, PAD
-from dhyan.text.normalize import normalize
 from dhyan.text.pretokenization import BYTE_TOKENS, WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
 
@@ -110,7 +109,8 @@ def completing_tokens(
 ) -> Callable[[Sequence[int]], list[int]]:
     """A function from a hypothesis to the tokens that would complete one of the terms."""
     texts = _token_texts(tokenizer)
-    always, endings = _endings(texts, [normalize(term).replace(" ", WORD_MARK) for term in terms])
+    marked = [tokenizer.normalize(term).replace(" ", WORD_MARK) for term in terms]
+    always, endings = _endings(texts, marked)
     longest = max(map(len, endings), default=0)
 
     def completing(ids: Sequence[int]) -> list[int]:

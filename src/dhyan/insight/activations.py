@@ -18,9 +18,9 @@ from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import target_ids
 from dhyan.kernels.backend import reference_kernels
-from dhyan.models.embedding import TokenEmbedding
+from dhyan.models.interface import Decoder, Encoder
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNDecoder, RNNEncoder
-from dhyan.models.transformer import DecoderLayer, TransformerDecoder
+from dhyan.models.transformer import DecoderLayer, TransformerDecoder, TransformerEncoder
 
 TOP_TOKENS = 8  # of each step, with their logits
 
@@ -110,8 +110,8 @@ def activations(translator: Translator, text: str, translation: Translation) -> 
         decoder=name,
         bidirectional=isinstance(encoder, RNNEncoder) and encoder.rnn.bidirectional,
         input_feeding=isinstance(decoder, LuongDecoder) and decoder.input_feeding,
-        source=_input_vectors(encoder.token_embedding, batch.source.ids, recorder.get("source")),
-        target=_input_vectors(decoder.token_embedding, batch.inputs.ids, recorder.get("target")),
+        source=_input_vectors(encoder, batch.source.ids, recorder.get("source")),
+        target=_input_vectors(decoder, batch.inputs.ids, recorder.get("target")),
         states=_on_cpu(recorder.first("states").states[0]),
         decoder_states=_decoder_states(recorder),
         layers=tuple(_residual_layer(layer, recorder) for layer in _layers(decoder)),
@@ -206,12 +206,12 @@ def _decoder_states(recorder: _Recorder) -> Tensor | None:
 
 
 def _input_vectors(
-    table: TokenEmbedding, ids: Int[Tensor, "1 T"], inputs: Tensor | None
+    side: Encoder | Decoder, ids: Int[Tensor, "1 T"], inputs: Tensor | None
 ) -> InputVectors:
-    embeddings = _on_cpu(table(ids)[0])
-    if inputs is None:
+    embeddings = _on_cpu(side.token_embedding(ids)[0])
+    if inputs is None or not isinstance(side, TransformerEncoder | TransformerDecoder):
         return InputVectors(embeddings, embeddings, 1.0)
-    return InputVectors(embeddings, _on_cpu(inputs[0]), float(embeddings.shape[-1] ** 0.5))
+    return InputVectors(embeddings, _on_cpu(inputs[0]), side.embedding.scale)
 
 
 def _on_cpu(numbers: Tensor) -> Tensor:

@@ -17,7 +17,6 @@ from dhyan.decoding.forced_decoding import ForcedDecoding, force_decode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.special_tokens import BOS, EOS
-from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask_like, restore
 from dhyan.text.pretokenization import BYTE_TOKENS, WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
@@ -135,7 +134,7 @@ def word_indices(tokenizer: Tokenizer, ids: Sequence[int], text: str = "") -> li
     Without it, by decoding growing prefixes, since a model may segment a word in its own way.
     """
     if text:
-        clean = normalize(text)
+        clean = tokenizer.normalize(text)
         return [clean.count(" ", 0, stop) for _, stop in tokenizer.offsets(text)]
     pieces = tokenizer.piece_ids()
     spaces = [pieces[name] for name in (WORD_MARK, BYTE_TOKENS[ord(" ")]) if name in pieces]
@@ -162,7 +161,8 @@ def _pair_sides(translator: Translator, source: str, target: str) -> tuple[_Side
     masked, placeholders = translator.with_placeholders(source)
     text = mask_like(target, placeholders, translator.placeholders)
     ids = translator.target.encode(text)
-    owners, words = word_indices(translator.target, ids, text), normalize(text).split()
+    owners = word_indices(translator.target, ids, text)
+    words = translator.target.normalize(text).split()
     return _source_side(translator, masked), _Side(ids, owners, words)
 
 

@@ -73,7 +73,13 @@ def build_encoder(settings: AnyEncoder, vocabulary: int, max_length: int) -> Enc
                 for _ in range(settings.layers)
             ]
             embedding = build_transformer_embedding(settings, token_embedding, max_length)
-            return TransformerEncoder(settings.width, embedding, layers, pre_norm=pre_norm)
+            return TransformerEncoder(
+                settings.width,
+                embedding,
+                layers,
+                pre_norm=pre_norm,
+                reads_eos=settings.reads_eos,
+            )
 
 
 def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> Decoder:
@@ -208,7 +214,12 @@ def build_transformer_embedding(
         raise ValueError("a Transformer needs an embedding: one-hot vectors are for RNNs")
     positions: dict[str, Callable[[], Positions]] = {
         "learned": lambda: LearnedPositions(settings.width, max_length + 2),
-        "sinusoidal": lambda: Sinusoids(settings.width),
+        "sinusoidal": lambda: Sinusoids(settings.width, settings.sinusoids),
     }
     build_positions = positions.get(settings.positions, lambda: NoPositions(settings.width))
-    return TransformerEmbedding(token_embedding, build_positions(), dropout=settings.dropout)
+    return TransformerEmbedding(
+        token_embedding,
+        build_positions(),
+        scaled=settings.scale_embedding,
+        dropout=settings.dropout,
+    )

@@ -12,6 +12,7 @@ from dhyan.kernels.ops import feed_forward
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "gelu": functional.gelu,
+    "silu": functional.silu,
     "swiglu": functional.silu,
 }
 

@@ -20,21 +20,32 @@ class Positions(Protocol):
 
 
 class Sinusoids(nn.Module):
-    """Sines and cosines of growing period (Vaswani et al., 2017, section 3.5); any length."""
+    """Sines and cosines of growing period (Vaswani et al., 2017, section 3.5); any length.
+
+    `layout` says how they lie in a vector: `interleaved`, as in the paper; in `halves`, first the
+    sines, then the cosines, as in Marian; or as in `tensor2tensor`, where the longest of the periods
+    in the halves is 2π · 10,000 and the first position is 1.
+    """
 
     evens: Tensor
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, layout: str = "interleaved") -> None:
         super().__init__()
         self.register_buffer("evens", torch.arange(0, width, 2), persistent=False)
         self.width = width
+        self.layout = layout
         self.max_length = None
 
     def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
-        """Sine and cosine of every frequency, side by side."""
+        """Sine and cosine of every frequency."""
+        tensor2tensor = self.layout == "tensor2tensor"
+        first, span = (first + 1, max(self.width - 2, 1)) if tensor2tensor else (first, self.width)
         positions = torch.arange(first, first + count, device=self.evens.device)
-        angles = torch.outer(positions.float(), 10_000 ** -(self.evens / self.width))
-        return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[:, : self.width]
+        angles = torch.outer(positions.float(), 10_000 ** -(self.evens / span))
+        sines, cosines = angles.sin(), angles.cos()
+        if self.layout == "interleaved":
+            return torch.stack([sines, cosines], dim=-1).flatten(-2)[:, : self.width]
+        return torch.cat([sines, cosines], dim=-1)[:, : self.width]
 
 
 class NoPositions(nn.Module):

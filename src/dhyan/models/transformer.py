@@ -20,17 +20,24 @@ from dhyan.kernels.ops import add, add_norm, embedding, norm, residual_norm
 from dhyan.models.embedding import output_layer
 from dhyan.models.interface import AttentionLayer, Encoded
 from dhyan.models.positions import Positions
+from dhyan.special_tokens import EOS
 
 
 class TransformerEmbedding(nn.Module):
     """Token embeddings scaled by √width, plus position embeddings (section 3.4 and 3.5)."""
 
     def __init__(
-        self, token_embedding: nn.Embedding, positions: Positions, *, dropout: float = 0.0
+        self,
+        token_embedding: nn.Embedding,
+        positions: Positions,
+        *,
+        scaled: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.token_embedding = token_embedding
         self.positions = positions
+        self.scale = token_embedding.embedding_dim**0.5 if scaled else 1.0
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -41,7 +48,7 @@ class TransformerEmbedding(nn.Module):
             token_ids,
             self.token_embedding,
             self.positions(first_position, token_ids.shape[1]),
-            scale=self.token_embedding.embedding_dim**0.5,
+            scale=self.scale,
             dropout=self.dropout,
         )
 
@@ -95,7 +102,8 @@ class EncoderLayer(nn.Module):
 class TransformerEncoder(nn.Module):
     """A stack of layers over embedded tokens; the summary is the mean of its states.
 
-    The paper has no summary: recurrent decoders over this encoder start from it.
+    The paper has no summary: recurrent decoders over this encoder start from it. Unless it
+    `reads_eos`, nothing attends to the EOS of a sentence, which is masked like padding.
     """
 
     def __init__(
@@ -105,9 +113,11 @@ class TransformerEncoder(nn.Module):
         layers: Sequence[EncoderLayer],
         *,
         pre_norm: bool = True,
+        reads_eos: bool = True,
     ) -> None:
         super().__init__()
         self.width = width
+        self.reads_eos = reads_eos
         self.summary_shape = (1, 1, width)
         self.max_length = embedding.positions.max_length
         self.final_state_mask = last_position
@@ -131,6 +141,8 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, source: Tokens) -> Encoded:
         """All positions at once."""
+        if not self.reads_eos:
+            source = source.without(EOS)
         x = self.embedding(source.ids)
         for layer in self.layers:
             x = layer(x, source)

@@ -110,10 +110,17 @@ def _unsupported_layers(
         yield "score", settings.score
     if settings.positions not in POSITIONS:
         yield "positions", settings.positions
+    if settings.sinusoids != "interleaved":
+        yield "sinusoids", settings.sinusoids
+    if not settings.scale_embedding:
+        yield "scale_embedding", "false"
     if settings.activation not in ACTIVATIONS:
         yield "activation", settings.activation
-    if isinstance(settings, TransformerEncoder) and settings.self_attention != "learned":
-        yield "self_attention", settings.self_attention
+    if isinstance(settings, TransformerEncoder):
+        if settings.self_attention != "learned":
+            yield "self_attention", settings.self_attention
+        if not settings.reads_eos:
+            yield "reads_eos", "false"
 
 
 def _unsupported_search(options: DecodingOptions) -> Iterator[tuple[str, object]]:

@@ -16,9 +16,12 @@ _INVISIBLE = [
     *(0xFEFF, *range(0xFFF9, 0xFFFC)),  # byte order mark, annotation anchors
     *range(0xE0000, 0xE0080),  # tags
 ]
-_CHARACTERS = {
+_REMOVED = {
     **{code: None for code in _INVISIBLE if not chr(code).isspace()},
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # half of a surrogate pair is no character
+}
+_CHARACTERS = {
+    **_REMOVED,
     **dict.fromkeys(map(ord, "‘’‚‛‹›"), "'"),
     **dict.fromkeys(map(ord, "“”„‟«»"), '"'),
     ord("▁"): "_",  # the tokenizer's word mark
@@ -43,6 +46,11 @@ def normalize(text: str) -> str:
     """
     text = " ".join(_compose(text.translate(_CHARACTERS)).split())
     return _BAR.sub(lambda bar: bar[1] + "।॥"[len(bar[2]) - 1], text)
+
+
+def remove_invisible(text: str) -> str:
+    """The text on one line, without invisible characters; all others stay as they are."""
+    return " ".join(text.translate(_REMOVED).split())
 
 
 def _compose(text: str) -> str:

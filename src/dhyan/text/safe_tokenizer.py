@@ -16,6 +16,8 @@ from dhyan.errors import UserError
 from dhyan.safe_io.json_toml import read_json, safe_repr
 from dhyan.special_tokens import NAMES, UNK
 from dhyan.text.pretokenization import add_pre_tokenizer
+from dhyan.text.sentencepiece import FIRST_WORDS, SentencePiece, check_table
+from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
 from dhyan.text.unigram import MAX_PIECE_LENGTH
 
 MAX_BYTES = 48 * 2**20
@@ -44,6 +46,8 @@ def decode_file(data: bytes) -> str:
 def count_pieces(text: str) -> int:
     """The number of pieces of a tokenizer, after a check that all of it is harmless."""
     table = _table(text)
+    if table.get("type") == SENTENCEPIECE:
+        return check_table(table, MAX_PIECES)
     model = table["model"]
     templates = _templates().get(str(model.get("type")))
     if templates is None:
@@ -61,6 +65,11 @@ def count_pieces(text: str) -> int:
         raise _unsupported(f"its ids must begin with {', '.join(NAMES)}")
     _check_merges(merges, set(vocabulary))
     return len(vocabulary)
+
+
+def read_sentencepiece(text: str) -> SentencePiece | None:
+    """The segmenter of a checked tokenizer, if it is SentencePiece's."""
+    return SentencePiece.from_table(read_json(text)) if text.startswith(FIRST_WORDS) else None
 
 
 def _table(text: str) -> dict[str, Any]:

@@ -8,12 +8,11 @@ from pathlib import Path
 from unicodedata import category
 
 from tokenizers import Tokenizer as Backend
-from tokenizers import models
 
 from dhyan.errors import UserError
 from dhyan.safe_io.bounded_files import read_file
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
-from dhyan.text.bpe import extend_bpe, read_bpe, train_bpe
+from dhyan.text.bpe import read_bpe, train_bpe
 from dhyan.text.normalize import normalize
 from dhyan.text.pretokenization import (
     BYTE_TOKENS,
@@ -24,12 +23,18 @@ from dhyan.text.pretokenization import (
     by_frequency,
     count_words,
     frequent_characters,
-    new_characters,
 )
-from dhyan.text.safe_tokenizer import MAX_BYTES, MAX_PIECES, count_pieces, decode_file
-from dhyan.text.unigram import extend_unigram, train_unigram
+from dhyan.text.safe_tokenizer import (
+    MAX_BYTES,
+    MAX_PIECES,
+    count_pieces,
+    decode_file,
+    read_sentencepiece,
+)
+from dhyan.text.segmenter import Segmenter, TrainedSegmenter, table
+from dhyan.text.unigram import train_unigram
 
-KINDS = ("words", "characters", "bpe", "unigram")
+KINDS = ("words", "characters", "bpe", "unigram")  # that can be trained
 
 _JOINER_NAMES = {"\u200c": "⟨ZWNJ⟩", "\u200d": "⟨ZWJ⟩"}
 
@@ -46,12 +51,12 @@ class Word:
 class Tokenizer:
     """A vocabulary whose first ids are the special tokens; a piece that begins a word has a `▁`."""
 
-    def __init__(self, backend: Backend) -> None:
-        ids = backend.get_vocab()
-        self._backend = backend
+    def __init__(self, segmenter: Segmenter) -> None:
+        ids = segmenter.vocabulary()
+        self._segmenter = segmenter
         self._pieces = sorted(ids, key=ids.__getitem__)
         self._bytes = {ids[name]: bytes([i]) for i, name in enumerate(BYTE_TOKENS) if name in ids}
-        self._word_level = WORD_MARK not in ids
+        self._word_level = segmenter.kind == "words"
         if self._word_level:  # an unknown word is written with a space before it
             self._pieces[UNK] = WORD_MARK + NAMES[UNK]
 
@@ -75,21 +80,22 @@ class Tokenizer:
             )
         match kind:
             case "words":
-                backend = Backend(_table([*NAMES, *by_frequency(counts)[: size - len(NAMES)]]))
+                backend = Backend(table([*NAMES, *by_frequency(counts)[: size - len(NAMES)]]))
             case "characters":
-                backend = Backend(_table([*NAMES, *frequent_characters(counts, size - len(NAMES))]))
+                backend = Backend(table([*NAMES, *frequent_characters(counts, size - len(NAMES))]))
             case "bpe":
                 backend = Backend(train_bpe(texts, counts, size - len(FIXED_TOKENS)))
             case _:
                 backend = Backend(train_unigram(counts, size - len(FIXED_TOKENS)))
-        return cls(add_pre_tokenizer(backend, kind))
+        return cls(TrainedSegmenter(add_pre_tokenizer(backend, kind)))
 
     @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
         """The tokenizer of a JSON text that `to_json` wrote; any other is refused."""
         count_pieces(text)
         try:
-            return cls(Backend.from_str(text))
+            sentencepiece = read_sentencepiece(text)
+            return cls(sentencepiece or TrainedSegmenter(Backend.from_str(text)))
         except Exception as error:  # the library raises no narrower one
             raise UserError(f"not a valid tokenizer: {error}") from error
 
@@ -104,7 +110,7 @@ class Tokenizer:
 
     def to_json(self) -> str:
         """The whole tokenizer as one JSON text."""
-        return self._backend.to_str()
+        return self._segmenter.to_json()
 
     def save(self, path: str | Path) -> None:
         """Write the tokenizer to a file."""
@@ -115,11 +121,8 @@ class Tokenizer:
 
     @property
     def kind(self) -> str:
-        """The kind: words, characters, bpe or unigram."""
-        subwords = {models.BPE: "bpe", models.Unigram: "unigram"}
-        return subwords.get(type(self._backend.model)) or (
-            "words" if self._word_level else "characters"
-        )
+        """The kind: words, characters, bpe, unigram or sentencepiece."""
+        return self._segmenter.kind
 
     def extended(self, sentences: Iterable[str], size: int) -> "Tokenizer":
         """A tokenizer of the same kind with pieces of these sentences added, at most `size` in all.
@@ -127,29 +130,18 @@ class Tokenizer:
         Every old piece keeps its id; new pieces follow them, and are deterministic.
         """
         counts = count_words(map(normalize, sentences))
-        room, kind = max(size - len(self), 0), self.kind
-        vocabulary = self.piece_ids()
-        match kind:
-            case "words":
-                new = [word for word in by_frequency(counts) if word not in vocabulary][:room]
-                backend = Backend(_table([*vocabulary, *new]))
-            case "characters":
-                backend = Backend(_table([*vocabulary, *new_characters(counts, vocabulary, room)]))
-            case "bpe":
-                backend = Backend(extend_bpe(self._backend, counts, room))
-            case _:
-                backend = Backend(extend_unigram(self._backend, counts, room))
-        return Tokenizer(add_pre_tokenizer(backend, kind))
+        return Tokenizer(self._segmenter.extended(counts, size))
 
     def piece_ids(self) -> dict[str, int]:
         """The id of each piece as it is stored, in the order of the ids."""
-        ids = self._backend.get_vocab()
+        ids = self._segmenter.vocabulary()
         return {piece: ids[piece] for piece in sorted(ids, key=ids.__getitem__)}
 
     def merges(self) -> list[tuple[int, int, int]]:
         """The BPE merges in their order: the left id, the right id, and the merged one."""
-        ids = self._backend.get_vocab()
-        _, merges = read_bpe(self._backend)
+        assert isinstance(self._segmenter, TrainedSegmenter)
+        ids = self._segmenter.vocabulary()
+        _, merges = read_bpe(self._segmenter.backend)
         return [(ids[left], ids[right], ids[left + right]) for left, right in merges]
 
     def plain(self, id: int) -> str:
@@ -162,19 +154,22 @@ class Tokenizer:
         )
         return piece.removeprefix(WORD_MARK) if is_word else ""
 
+    def normalize(self, text: str) -> str:
+        """The text as it is cut, which the spans of tokens refer to."""
+        return self._segmenter.normalize(text)
+
     def encode(self, text: str) -> list[int]:
         """The token ids of a text, which is normalised first; no special tokens are added."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
         """The token ids of many texts at once."""
-        normalized = [normalize(text) for text in texts]
-        return [encoding.ids for encoding in self._backend.encode_batch_fast(normalized)]
+        return self._segmenter.encode([self.normalize(text) for text in texts])
 
     def decode(self, ids: Iterable[int]) -> str:
         """The normalised text of token ids; PAD, BOS and EOS are skipped."""
         pieces = [self._pieces[id] for id in ids if id not in (PAD, BOS, EOS)]
-        return normalize(self._backend.decoder.decode(pieces))
+        return self._segmenter.decode(pieces)
 
     def pieces(self, ids: Sequence[int], text: str = "") -> list[str]:
         """A readable label for each id; an unknown token is shown as in the text, if there is one."""
@@ -189,11 +184,10 @@ class Tokenizer:
 
         All byte tokens of a character have its span.
         """
-        encoding = self._backend.encode(normalize(text))
-        ends = (after for _, after in encoding.offsets)
+        [found] = self._segmenter.segment([self.normalize(text)])
         spans, stop = [], -1  # the first mark is a space that is not there
-        for id, spelled, end in zip(encoding.ids, self._spelled(encoding.ids), ends, strict=True):
-            start, stop = stop, end if id == UNK else stop + len(spelled)
+        for end, spelled in zip(found.ends, self._spelled(found.ids), strict=True):
+            start, stop = stop, stop + len(spelled) if end is None else end
             spans.append((max(start, 0), max(stop, start + 1)))
         return spans
 
@@ -240,7 +234,7 @@ class Tokenizer:
         """The text behind each unknown token, by its position."""
         if not text or UNK not in ids:
             return {}
-        clean, spellings = normalize(text), {}
+        clean, spellings = self.normalize(text), {}
         for at, (start, stop) in enumerate(self.offsets(text)):
             if ids[at] == UNK:
                 mark = (
@@ -271,8 +265,3 @@ def _readable(piece: str) -> str:
     label = piece.removeprefix(WORD_MARK) or WORD_MARK
     carrier = "◌" if category(label[0]).startswith("M") else ""
     return carrier + _JOINER_NAMES.get(label, label)
-
-
-def _table(pieces: list[str]) -> models.WordLevel:
-    ids = {piece: id for id, piece in enumerate(pieces)}
-    return models.WordLevel(ids, unk_token=NAMES[UNK])

@@ -62,6 +62,7 @@ class Stack:
     heads: int
     kv_heads: int
     scale: float
+    embedding_scale: float
     activation: str
     block_counters: Int[Tensor, " M"]
 
@@ -90,7 +91,7 @@ def supports_decoder(decoder: object) -> bool:
 
 def supports_encoder(encoder: object) -> bool:
     """Whether this is an encoder of dot-product heads that attend to all positions."""
-    if not isinstance(encoder, TransformerEncoder):
+    if not isinstance(encoder, TransformerEncoder) or not encoder.reads_eos:
         return False
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
     return all(_dot_heads(layer.self_attention, all_positions) for layer in layers)
@@ -192,6 +193,7 @@ def _stack(
         heads=heads.heads,
         kv_heads=heads.kv_heads,
         scale=(embedding.embedding_dim // heads.heads) ** -0.5 if scaled else 1.0,
+        embedding_scale=half.embedding.scale,
         activation=_activation(layer.feed_forward),
         block_counters=torch.zeros(BLOCK_COUNTERS, dtype=torch.int32, device=device),
     )
@@ -233,8 +235,10 @@ def position_vectors(positions: Positions, capacity: int) -> Float[Tensor, "T D"
 
 
 def _activation(feed_forward: nn.Module) -> str:
-    activation = cast(FeedForward, feed_forward).activation
-    return next(name for name, function in ACTIVATIONS.items() if function is activation)
+    network = cast(FeedForward, feed_forward)
+    if network.gate is not None:
+        return "swiglu"
+    return next(name for name, function in ACTIVATIONS.items() if function is network.activation)
 
 
 def _heads(attention: Attention | None) -> MultiHeadAttention:

@@ -56,14 +56,13 @@ class LargeBatchStream:
         cls, stack: Stack, tokens: Int[Tensor, " R"], positions: Int[Tensor, " N"]
     ) -> "LargeBatchStream":
         """Embed the tokens."""
-        width = stack.embedding.shape[1]
         residual, hidden = embed(
             tokens,
             positions,
             stack.embedding,
             stack.position_vectors,
             stack.first_norm,
-            scale=width**0.5,
+            scale=stack.embedding_scale,
         )
         return cls(residual, hidden, stack.block_counters, stack.post_norm)
 
@@ -113,7 +112,7 @@ class SmallBatchStream:
             stack.embedding,
             stack.position_vectors,
             None,
-            scale=stack.embedding.shape[1] ** 0.5,
+            scale=stack.embedding_scale,
             row_sums=row_sums,
         )
         return cls(residual, stack.first_norm, row_sums, stack.post_norm)
@@ -146,6 +145,8 @@ def activate(x: Float[Tensor, "R O"], activation: str) -> Float[Tensor, "R O"]:
             return torch.relu(x)
         case "gelu":
             return functional.gelu(x)
+        case "silu":
+            return functional.silu(x)
         case "swiglu":
             gate, up = x.chunk(2, dim=-1)
             return functional.silu(gate) * up

@@ -54,11 +54,12 @@ class TransformerWeights:
                 vectors = position_vectors(_positions(self.model.encoder), capacity)
                 self.encoder = replace(self.encoder, position_vectors=vectors)
 
-    def encode(self, source: Tokens) -> Float[Tensor, "B S D"]:
-        """The encoder's states, by the packed weights where they are supported."""
+    def encode(self, source: Tokens) -> tuple[Float[Tensor, "B S D"], Int[Tensor, " B"]]:
+        """The encoder's states, by the packed weights where they are supported; their number."""
         if self.encoder is None:
-            return self.model.encoder(source).states
-        return encode(self.encoder, source)
+            encoded = self.model.encoder(source)
+            return encoded.states, encoded.source.lengths
+        return encode(self.encoder, source), source.lengths
 
 
 def encode(stack: Stack, source: Tokens) -> Float[Tensor, "B S D"]:
@@ -101,9 +102,9 @@ class TransformerStepper:
     def load(self, source: Tokens, slots: Int[Tensor, " B"]) -> None:
         """Encode sentences and write their keys and values into these slots."""
         memory = self.weights.memory
-        states = self.weights.encode(source)
+        states, lengths = self.weights.encode(source)
         write_cache(functional.linear(states, memory.weight, memory.bias), slots, self.source)
-        self.lengths.index_copy_(0, slots, source.lengths.int())
+        self.lengths.index_copy_(0, slots, lengths.int())
 
     def step(self, search: GreedySearchState | BeamSearchState) -> Float[Tensor, "R V"]:
         """Read the tokens of the search; the logits of the next ones."""

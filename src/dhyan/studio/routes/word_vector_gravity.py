@@ -114,7 +114,7 @@ def _vectors(translator: "Translator", ids: list[int]) -> tuple[list["Tensor"], 
     finally:
         for hook in hooks:
             hook.remove()
-    scale = embedded.shape[-1] ** 0.5 if shared else 1.0
+    scale = encoder.embedding.scale if isinstance(encoder, TransformerEncoder) else 1.0
     stages = [embedded * scale, *(layer_outputs if shared else [states])]
     return [stage[0].double().cpu() for stage in stages], shared
 

@@ -1,0 +1,117 @@
+"""Transformers exported for CTranslate2: its words and scores are ours, and back again."""
+
+from itertools import product
+
+import ctranslate2
+import pytest
+import torch
+
+import dhyan
+from dhyan import config
+from dhyan.errors import UserError
+from dhyan.interop.export_ctranslate2 import export_ctranslate2
+from dhyan.interop.import_model import import_model
+from dhyan.interop.write_model import ImportedModel, write_model
+from dhyan.models.build import build_model
+from dhyan.run.load import weights_of
+from dhyan.special_tokens import BOS, EOS, PAD
+from dhyan.text.tokenizer import Tokenizer
+from tests import tiny_models
+from tests.interop.spm_models import SENTENCES
+
+WIDTH = {"width": 24, "heads": 3, "feed_forward_width": 40, "layers": 2}
+TEXTS = [text for text in SENTENCES if text.strip(" ▁")]
+FAMILY = {
+    "default": ({}, {}),
+    "post-gelu-untied": (
+        {"norm": "post"}, {"norm": "post", "activation": "gelu", "tie_embeddings": False},
+    ),
+    "swiglu-learned": ({"activation": "swiglu"}, {"activation": "swiglu", "positions": "learned"}),
+    "marian-like": (
+        {"norm": "post", "activation": "silu", "sinusoids": "halves", "scale_embedding": False},
+        {"norm": "post", "sinusoids": "tensor2tensor", "positions": "sinusoidal", "layers": 1},
+    ),
+    "no-positions-no-eos": ({"positions": "none", "reads_eos": False}, {"positions": "none"}),
+    "shared": ({"layers": 3}, {"share_source_embedding": True}),
+}  # fmt: skip
+
+
+def random_model(folder, name):
+    """A model of the family with weights at random, which often ends, and rarely with nothing."""
+    encoder, decoder = FAMILY[name]
+    shared = name == "shared"
+    tokenizers = [Tokenizer.train(TEXTS * 2, kind="bpe", size=360)] * 2
+    recipe = config.Recipe(
+        data=config.Data(max_tokens=200),
+        text=config.Text(tokenizer="bpe", shared_vocabulary=shared),
+        encoder=config.TransformerEncoder(**{**WIDTH, **encoder}),
+        decoder=config.TransformerDecoder(**{**WIDTH, **decoder}),
+    )
+    torch.manual_seed(3)
+    model = build_model(recipe, *map(len, tokenizers))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn_like(weight) * 0.3)
+        model.decoder.output.bias[[PAD, BOS]] = -100.0
+        model.decoder.output.bias[EOS] += 3.0
+    write_model(ImportedModel("random", recipe, weights_of(model), *tokenizers), folder)
+    return dhyan.load(folder, device="cpu")
+
+
+def their_words(folder, ours, **settings):
+    theirs = ctranslate2.Translator(str(folder), compute_type="float32", intra_threads=1)
+    pieces = list(ours.source.piece_ids())
+    return theirs.translate_batch(
+        [[pieces[id] for id in ours.source.encode(text)] for text in TEXTS],
+        return_scores=True, max_decoding_length=16, min_decoding_length=0, **settings,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "precision"), list(product(FAMILY, ["float32", "int8"])))
+def test_words_and_scores_are_ours_and_an_import_gives_the_model_back(name, precision, tmp_path):
+    ours = random_model(tmp_path / "ours", name)
+    export_ctranslate2(tmp_path / "ours", tmp_path / "theirs", precision=precision)
+    import_model(tmp_path / "theirs", tmp_path / "back", languages=("en", "hi"))
+    back = dhyan.load(tmp_path / "back", device="cpu")
+    assert back.source.to_json() == ours.source.to_json()
+    weights = weights_of(back.model)
+    for key, weight in weights_of(ours.model).items():
+        exact = precision == "float32" or weight.dim() < 2 or key.endswith("positions.table")
+        bound = 0 if exact else float(weight.detach().abs().max()) / 127
+        assert (weights[key] - weight).abs().max() <= bound
+    reference = ours if precision == "float32" else back  # which has the rounded weights
+    results = their_words(tmp_path / "theirs", ours, beam_size=1)
+    translations = reference.translate(TEXTS, beam=1, max_length=16)
+    pieces = list(ours.target.piece_ids())
+    for result, translation in zip(results, translations, strict=True):
+        assert result.hypotheses[0] == [pieces[id] for id in translation.ids]
+        assert result.scores[0] == pytest.approx(translation.score, abs=2e-4)
+    assert len({translation.ids for translation in translations}) >= 3
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"decoder.positions": "rotary"}, "cannot hold decoder.positions = rotary"),
+        ({"encoder.kv_heads": 1}, "cannot hold encoder.kv_heads = 1"),
+        ({"encoder.score": "additive"}, "cannot hold encoder.score = additive"),
+    ],
+)
+def test_settings_that_ctranslate2_has_not_are_named(change, match, tmp_path, monkeypatch):
+    monkeypatch.setitem(FAMILY, "changed", ({}, {}))
+    for key, value in change.items():
+        side, name = key.split(".")
+        FAMILY["changed"][side == "decoder"][name] = value
+    random_model(tmp_path / "ours", "changed")
+    with pytest.raises(UserError, match=match):
+        export_ctranslate2(tmp_path / "ours", tmp_path / "theirs")
+    assert not (tmp_path / "theirs").exists()
+
+
+def test_the_command_refuses_recurrent_models_with_the_format_that_holds_them(tmp_path):
+    result = tiny_models.dhyan("export", "en-hi-luong", "--to", "ctranslate2", "out", cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.decode().splitlines() == [
+        "dhyan: en-hi-luong: CTranslate2 cannot hold encoder.kind = rnn: CTranslate2 has no such "
+        "models; a page has: --to html"
+    ]
