@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from dhyan.studio.export_html import export_sentence
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.schemas import TranslateRequest
+from dhyan.studio.sentence_page import export_sentence
 from tests.browser.conftest import Studio
 
 SENTENCE = "the man reads the book"

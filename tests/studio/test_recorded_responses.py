@@ -8,11 +8,11 @@ from safetensors.numpy import load
 
 from dhyan.pretrained import model_folder
 from dhyan.quantization import SCALE, dequantize, quantize
-from dhyan.studio import export_html
-from dhyan.studio.export_html import export_sentence
+from dhyan.studio import sentence_page
 from dhyan.studio.recorded_responses import record, whole_numbers
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.schemas import TranslateRequest
+from dhyan.studio.sentence_page import export_sentence
 from tests.studio.page_answers import assert_alike, unpack
 
 SENTENCE = "the man reads the book"
@@ -107,6 +107,6 @@ def test_operands_that_make_the_page_too_large_are_left_out(registry, monkeypatc
         return json.loads(text)["/api/models"][0]["views"]
 
     assert {"head", "tour"} <= set(views())
-    monkeypatch.setattr(export_html, "MAIL_BYTES", 1)
+    monkeypatch.setattr(sentence_page, "MAIL_BYTES", 1)
     assert not {"head", "tour"} & set(views())
     assert {"heads", "beam"} <= set(views())

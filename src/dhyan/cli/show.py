@@ -95,9 +95,9 @@ def _write_page(model: str, sentence: str, beam: int, output: Path) -> None:
     from dhyan.pretrained import model_folder
 
     try:
-        from dhyan.studio.export_html import export_sentence
         from dhyan.studio.registry import ModelRegistry
         from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, TranslateRequest
+        from dhyan.studio.sentence_page import export_sentence
     except ModuleNotFoundError as missing:
         raise UserError(f"a page needs {missing.name}: pip install 'dhyan[studio]'") from None
 

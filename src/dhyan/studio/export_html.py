@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dhyan.errors import UserError
 from dhyan.insight.colors import weight_colors
-from dhyan.studio.model_cards import ALL_VIEWS, ModelCard, trace_card
+from dhyan.studio.model_cards import ModelCard, trace_card
 from dhyan.studio.page_files import STATIC, catalogue
 
 if TYPE_CHECKING:
     from dhyan.insight.trace import Trace
-    from dhyan.studio.recorded_responses import Recording
-    from dhyan.studio.registry import ModelRegistry
-    from dhyan.studio.schemas import TranslateRequest
 
 MAIL_BYTES = 12_000_000  # most mail servers take 20 MB, and attach files a third larger
 ENTRY_MODULE = "main.js"
@@ -44,43 +41,24 @@ _STYLE = re.compile(r'<link rel="stylesheet" href="/static/([^"]+)">\n?')
 _VIEW = re.compile(r"css/views/(\w+)\.css")
 
 
-def export_html(trace_json: str, card: ModelCard, recording: "Recording | None" = None) -> str:
+def export_html(
+    trace_json: str,
+    card: ModelCard,
+    recorded: Mapping[str, Any] | None = None,
+    tensors: bytes = b"",
+) -> str:
     """The page with a trace inside, and with recorded responses about its sentence."""
-    recorded = recording.responses if recording else {}
     responses = {
-        **recorded,
+        **(recorded or {}),
         "/api/models": [asdict(card)],
         "/api/colors": weight_colors(),
         "/api/translate": json.loads(trace_json),
     }
     shown_text = trace_json + json.dumps(recorded, ensure_ascii=False)
-    tensors = base64.b64encode(recording.to_bytes()).decode() if recording else ""
-    blocks = {"embedded-tensors": tensors} if tensors else None
+    blocks = {"embedded-tensors": base64.b64encode(tensors).decode()} if tensors else None
     return standalone_page(
         responses, card.views, title=card.saved, shown_text=shown_text, blocks=blocks
     )
-
-
-def export_sentence(registry: "ModelRegistry", request: "TranslateRequest") -> str:
-    """The page with all that its rooms show about one sentence; with a saved trace, only that.
-
-    The operands of heads are left out where the page would be too large.
-    """
-    from dhyan.studio.recorded_responses import record
-    from dhyan.studio.traces import trace_json
-
-    trace, model = trace_json(registry, request), registry.get(request.model)
-    card = trace_only_card(model.card(), trace)
-    if model.saved:
-        return export_html(trace, card)
-    for heads in (True, False):
-        recording = record(registry, request, heads=heads)
-        views = (*recording.views(), *card.views)
-        own = replace(card, views=tuple(view for view in ALL_VIEWS if view in views))
-        page = export_html(trace, own, recording)
-        if len(page) < MAIL_BYTES:
-            break
-    return page
 
 
 def standalone_page(

@@ -16,6 +16,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from dhyan.errors import UserError
+from dhyan.studio import sentence_page
 from dhyan.studio.model_cards import ROOMS, STAGES
 from dhyan.studio.page_files import STATIC, catalogue
 from dhyan.studio.registry import ModelRegistry
@@ -40,7 +41,7 @@ from dhyan.web.server import Server, listener
 
 ROUTES = (
     translate, operands, heads, mask_tests, bleu_by_length, word_vector_gravity, training, export,
-    beam,
+    beam, sentence_page,
 )  # fmt: skip
 IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
 OLD_PATHS = {"translate/compare"}  # of links to an earlier page, which reads them

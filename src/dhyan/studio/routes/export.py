@@ -1,10 +1,10 @@
-"""HTTP routes of the studio's export menu: figures (PNG, SVG, PDF), an HTML file, a subset font."""
+"""HTTP routes of the studio's export menu: figures (PNG, SVG, PDF), a subset font."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import FastAPI
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from pydantic import Field
 
 from dhyan.errors import UserError
@@ -47,12 +47,6 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
         return Response(
             draw_bytes(heatmap(attention, title=title), suffix), media_type=MEDIA_TYPES[suffix]
         )
-
-    @app.post("/api/export.html")
-    def export(request: TranslateRequest) -> Response:
-        from dhyan.studio.export_html import export_sentence
-
-        return HTMLResponse(export_sentence(registry, request))
 
     @app.get("/api/font/subset.ttf")
     def font(text: Characters) -> Response:
