@@ -98,3 +98,6 @@ export function groups(side, unit, specials = true) {
 
 /** Whether a token is a start, end or padding token; the unknown token (id 3) is not. @param {Token} token */
 const isSpecial = (token) => token.special && token.id !== 3;
+
+/** Whether a text is no punctuation. @param {string} text */
+export const isWord = (text) => /[\p{L}\p{N}]/u.test(text);

@@ -9,6 +9,7 @@ import { state, set } from "../../state.js";
 import { hasMessage, message } from "../../messages.js";
 import { showStatus } from "../../status.js";
 import { card } from "../../header.js";
+import { isWord } from "../../trace.js";
 import { distance } from "./toy.js";
 
 const DEFAULT_SENTENCE = "The bank of the river is far.";
@@ -117,7 +118,8 @@ export function modelPlane() {
 /** "bank" and the word of the notes beside it, or the first and the last word. */
 function defaultPair(words) {
   const [bank, other] = [words.indexOf("bank"), words.findIndex((word) => ["river", "money", "loan", "boat"].includes(word))];
-  return bank >= 0 && other >= 0 ? [bank, other] : [0, words.length - 1];
+  const spoken = [...words.keys()].filter((index) => isWord(words[index]));
+  return bank >= 0 && other >= 0 ? [bank, other] : [spoken[0] ?? 0, spoken[spoken.length - 1] ?? 0];
 }
 
 const numbers = (position) => position.map((value) => formatNumber(value, 1));

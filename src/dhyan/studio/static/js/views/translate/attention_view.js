@@ -97,9 +97,6 @@ function mergeBytes(groups) {
   return merged;
 }
 
-/** Whether a text is no punctuation. @param {string} text */
-export const isWord = (text) => /[\p{L}\p{N}]/u.test(text);
-
 /** Index and value of the largest weight. */
 export const strongest = (weights) => weights.reduce((best, value, index) => (value > best[1] ? [index, value] : best), [0, -1]);
 

@@ -4,7 +4,7 @@ import { el, svg } from "../../dom.js";
 import { labelWidth } from "../../heatmap_layout.js";
 import { message } from "../../messages.js";
 import { linkPath } from "../../tree_layout.js";
-import { isWord } from "./attention_view.js";
+import { isWord } from "../../trace.js";
 
 const HIGH = 26;
 

@@ -13,7 +13,7 @@ import { failureNote, showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
 import { hasModel, isReady } from "../../embedded_model.js";
-import { completion, headOf, convertPosition, isWord, ranked, rowStatistics, attentionView, strongest, tokensOf } from "./attention_view.js";
+import { completion, headOf, convertPosition, ranked, rowStatistics, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
 import { allSteps, columnPanel, rowPanel, runnersUp } from "./side_panel.js";
 import { decodingAnimation, isMotionReduced } from "./decoding.js";
@@ -24,7 +24,7 @@ import { loadingProgress } from "./loading.js";
 import { bottleneckDiagram } from "./bottleneck.js";
 import { quality } from "./quality.js";
 import { bareWord, replaceWord, wordSwap } from "./word_swap.js";
-import { hasSelfAttention } from "../../trace.js";
+import { hasSelfAttention, isWord } from "../../trace.js";
 
 const decoded = new WeakSet(); // traces whose decoding was shown; a new theme or room does not repeat it
 const SLOW = 800; // milliseconds after which the words are shown as they come
