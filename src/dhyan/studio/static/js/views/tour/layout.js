@@ -285,7 +285,7 @@ function outputBlock(layout, x) {
 
 const distribution = ({ numbers, languages, height }, x) => distributionBlock(numbers, languages.target, x, height);
 
-/** The translation so far, with the new word, which is read next. */
+/** The translation so far, with the new word, which is read next: the arrow runs behind later words. */
 function wordBlock({ numbers, languages, height }, x) {
   const { trace, step } = numbers;
   const tokens = trace.target.tokens.map((token) => ({ text: token.text }));
@@ -300,5 +300,5 @@ function wordBlock({ numbers, languages, height }, x) {
     label(x + EDGE + 5, bottom + 24, message(step + 1 < tokens.length ? "tour_read_next" : "tour_finished"), { kind: "note" }));
   const unknown = here.y + 34 + UNKNOWN;
   return { ...block("word", "word", x, TEXT_WIDTH + 2 * EDGE, Math.max(height, bottom + 50, unknown + EDGE),
-    [{ step: "", nodes: nodes((index) => index < step) }, { step: "word", nodes: [...nodes((index) => index >= step), back] }]), unknown };
+    [{ step: "", nodes: nodes((index) => index < step) }, { step: "word", nodes: [back, ...nodes((index) => index >= step)] }]), unknown };
 }
