@@ -1,9 +1,8 @@
 """Dhyan: sequence-to-sequence learning with attention.
 
 load("en-hi") is a translator: a pretrained model, or a run folder; load_ensemble takes several.
-train(data, recipe) trains a model, resume continues it, evaluate scores it. explain and heatmap
-show its attention; attend computes attention over your own numbers, register adds a score; Recipe,
-load_recipe and DecodingOptions are settings; lessons teach. The modules below are not public.
+train(data, recipe), resume and evaluate make and score models; explain, heatmap and attend show
+attention; register adds a score; Recipe, load_recipe, DecodingOptions are settings; lessons teach.
 """
 
 from importlib import import_module
