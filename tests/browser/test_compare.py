@@ -114,3 +114,11 @@ def test_missing_difference_is_explained_and_swap_exchanges_sides(studio):
     loaded(page)
     assert [values(page, f".compare-side:{side}-child") for side in ("last", "first")] == before
     assert query(page)["text"] == "We see a dog."
+
+
+def test_equal_translations_are_named_and_each_has_its_probability(studio):
+    page = studio.open("/translate?text=the+man+is+tall&model=luong&model2=luong")
+    expect(page.locator(".compare-notice")).to_have_text("Both translations have the same words.")
+    first, second = page.locator(".compare-confidence").all_inner_texts()
+    assert first == second
+    assert first.startswith("Mean probability of its tokens: 0.")

@@ -25,6 +25,10 @@ def test_masked_cells_are_hatched_and_only_unmasked_attention_leaks(studio):
     page.get_by_role("radio", name="mask removed").click()
     page.wait_for_selector(".mask-verdict.leak")
     assert len(values(page)) == 3
+    reference, without = (page.locator(f".mask-table tbody td:nth-child({n})") for n in (4, 5))
+    pairs = zip(reference.all_inner_texts(), without.all_inner_texts(), strict=True)
+    changed = sum(old != new.split(" → ")[0] for old, new in pairs)
+    expect(page.locator(".mask-result")).to_contain_text(f"another next word at {changed} of ")
     assert all(value > 0 for value in values(page))
     assert "masked=0" in current_url(page)
     assert "−∞" not in page.locator(".mask-map").inner_html()

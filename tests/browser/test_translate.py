@@ -265,3 +265,12 @@ def test_long_sentence_is_drawn_and_too_long_is_refused(studio):
     expect(page.locator("#status")).to_contain_text("at most 128")
     expect(page.locator(".translate-notice .failure")).to_contain_text("at most 128")
     studio.wrong.clear()  # the browser's console names the refusal
+
+
+def test_a_sentence_in_another_script_names_the_language_of_the_model(studio):
+    page = studio.open("/translate?text=आदमी लंबा है&model=bahdanau")
+    notice = page.locator(".quality-notice")
+    expect(notice).to_contain_text("This model translates from English.")
+    page.fill("#sentence", "the man is tall")
+    page.press("#sentence", "Enter")
+    expect(page.locator(".quality-notice", has_text="translates from")).to_have_count(0)

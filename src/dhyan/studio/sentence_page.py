@@ -35,6 +35,6 @@ def export_sentence(registry: ModelRegistry, request: TranslateRequest) -> str:
         views = (*recording.views(), *card.views)
         own = replace(card, views=tuple(view for view in ALL_VIEWS if view in views))
         page = export_html(trace, own, recording.responses, recording.to_bytes())
-        if len(page) < MAIL_BYTES:
+        if len(page.encode()) <= MAIL_BYTES:
             break
     return page

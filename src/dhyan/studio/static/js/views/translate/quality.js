@@ -11,8 +11,6 @@ const NONSENSE_SHARE = 0.4; // of unknown words
 // A complete translation has between 0.6 and 1.6 times the words of its sentence.
 const SHORT_SHARE = 0.5;
 const LONG_SENTENCE = 20; // words from which a much shorter translation leaves something out
-const [LATIN, DEVANAGARI] = [/\p{Script=Latin}/u, /\p{Script=Devanagari}/u];
-const SCRIPTS = { en: LATIN, fr: LATIN, de: LATIN, vi: LATIN, hi: DEVANAGARI }; // by language
 const LETTER_TASKS = ["copy", "reverse"];
 
 /** The words of a sentence, the unknown ones, and the geometric mean of the output's probabilities. */
@@ -50,8 +48,18 @@ const notice = (title, content = null) => el("div", { class: "quality-notice", r
 
 /** Whether most words are in a script that a language is not written in. @param {string[]} words @param {string} language */
 function isForeign(words, language) {
-  const script = SCRIPTS[language];
-  return Boolean(script) && words.filter((word) => !script.test(word)).length > words.length / 2;
+  const script = scriptOf(language);
+  return script !== null && words.filter((word) => !script.test(word)).length > words.length / 2;
+}
+
+/** The letters of a language's script; null if it is not known or has several, as Japanese. @param {string} language */
+function scriptOf(language) {
+  if (!language || language === "und") return null;
+  try {
+    return new RegExp(`\\p{Script=${new Intl.Locale(language).maximize().script}}`, "u");
+  } catch {
+    return null;
+  }
 }
 
 const languageName = (code) => new Intl.DisplayNames([lang()], { type: "language" }).of(code);
