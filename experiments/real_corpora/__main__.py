@@ -6,11 +6,11 @@ validation sets. `distill` lets a teacher translate the training sources and fur
 set; several are an ensemble, and with `--each` they translate one by one; `{task}` in a name stands
 for the task. The reversed tasks (`multi30k-de-en`) translate targets back, with `--sample` by
 sampling. `train` trains every task with every seed, side by side on one GPU, for `--seconds`; called
-again, it resumes. `tag` chooses the domain tag of a test from another domain by the last validation
+again, it resumes. Its `--settings` are tried before they become those of the task. `tag` chooses the domain tag of a test from another domain by the last validation
 set. `score` scores the last checkpoints of `train` and their ensemble on every test, with the length
 penalty that is best on validation, and writes a result file. A test is scored once, after all tuning.
 
-In a variants file, a setting `mix` has the weights of the task's texts by name (`tatoeba`, `primer`,
+In these files, a setting `mix` has the weights of the task's texts by name (`tatoeba`, `primer`,
 `distilled`) instead of `data.mix`.
 """
 
@@ -51,9 +51,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=500, help="training time, of all at once")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--variants", type=Path, help="of tune: a TOML file, a table per variant")
+    parser.add_argument("--settings", type=Path, help="of train: a TOML file, a table per task")
     parser.add_argument("--teacher", nargs="+", help="of distill: runs or a pretrained model")
     parser.add_argument("--each", action="store_true", help="of distill: a pair of every teacher")
     parser.add_argument("--sample", action="store_true", help="of distill: sampling, not a beam")
+    parser.add_argument("--beam", type=int, default=5, help="of distill: beam size")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the result file")
     given = parser.parse_args()
@@ -76,13 +78,15 @@ def main() -> None:
             variants = {name: tables.get(name, {}) for name in names}
             tune(variants, settings, given)
         case "distill":
-            options = ["--sample"] if given.sample else []
+            options = ["--sample"] if given.sample else ["--beam", str(given.beam)]
             with _device_time(names, given.out):
                 distill(_teachers(names, given), given.out, options, each=given.each)
         case "train":
+            tables = tomllib.loads(given.settings.read_text("utf-8")) if given.settings else {}
             jobs = [
-                _job(name, str(seed), {**settings, "training.seed": str(seed)}, given.out)
+                _job(name, str(seed), {**settings, **own, "training.seed": str(seed)}, given.out)
                 for name in names
+                for own in [_settings(tables.get(name, {}), name, given.out)]
                 for seed in given.seeds
             ]
             with _device_time([name for name in names for _ in given.seeds], given.out):

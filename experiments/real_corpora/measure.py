@@ -49,7 +49,7 @@ def score_variants(variants: Mapping[str, Mapping[str, Any]], out: Path, results
 
 
 def _score_variant(name: str, variant: str, out: Path) -> dict[str, Any]:
-    """The scores of the last checkpoint, and of the average of the last five."""
+    """The scores of the last checkpoint, and of the average of the last five if they were kept."""
     run, task = out / f"{name}-{variant}", TASKS[name]
     step = max(steps_in(run))
     figures: dict[str, Any] = {
@@ -62,6 +62,8 @@ def _score_variant(name: str, variant: str, out: Path) -> dict[str, Any]:
             **{metric: round(score.value, 2) for metric, score in scores.items()},
             "signature": scores["bleu"].signature,
         }
+    if len([step for step in steps_in(run) if step]) < 2:
+        return figures
     with tempfile.TemporaryDirectory(dir=out) as temporary:
         averaged = averaged_model(run, Path(temporary) / "average")
         scores = _evaluate(averaged, out, "valid-0", task).scores

@@ -4,10 +4,12 @@ import lzma
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 
 from dhyan.atomic_folder import atomic_folder
 from experiments.pretrained.corpus import Pair, Primer, primer_pairs, write_pairs
 
+JOIN_SEED = 1
 DISTILLED = "distilled"  # sources translated by a trained teacher, mixed in by that name
 
 
@@ -57,7 +59,9 @@ class Task:
     has more corpora by name; `monolingual` has source sentences, with the language of the file
     beside them, that a trained model translates: to distill it (Kim and Rush, 2016), or for a model
     of the other direction (back-translation; Sennrich et al., 2016), which names the pairs
-    `../TEXTS/distilled` in its weights. `weights` says how often a pair of those, of the `primer`
+    `../TEXTS/distilled` in its weights. `joined` are splits of which two sentences each are joined to
+    one, as text `joined`: a remedy for tests with longer sentences than the training text (Kondo et
+    al., 2021). `weights` says how often a pair of those, of the `primer`
     and of the `distilled` pairs comes in an epoch. `vocabulary_pairs` first ones make the
     vocabularies, so that text of another domain does not fill them. Tasks with the same `texts`
     share the folder of their texts.
@@ -72,6 +76,7 @@ class Task:
     vocabulary_pairs: int
     further_valid: tuple[Split, ...] = ()
     further: Mapping[str, tuple[Split, ...]] = field(default_factory=dict)
+    joined: tuple[Split, ...] = ()
     primer: Primer | None = None
     primer_tag: str = ""
     monolingual: tuple[tuple[Split, str], ...] = ()
@@ -93,6 +98,9 @@ class Task:
             for name, parts in splits.items():
                 pairs = (pair for part in parts for pair in self.read(part, data))
                 write_pairs(partial / name, self.source, self.target, pairs)
+            if self.joined:
+                pairs = (pair for part in self.joined for pair in self._joined_pairs(part, data))
+                write_pairs(partial / "joined", self.source, self.target, pairs)
             if self.primer:
                 pairs = self._primer_pairs(self.primer)
                 write_pairs(partial / "primer", self.source, self.target, pairs)
@@ -103,6 +111,14 @@ class Task:
     def read(self, split: Split, data: Path) -> Iterator[Pair]:
         """The pairs of a split in the languages of the task."""
         return split.read(data, self.source, self.target)
+
+    def _joined_pairs(self, split: Split, data: Path) -> Iterator[Pair]:
+        """Two random pairs of a split each, joined to one; every pair is used once."""
+        pairs = list(self.read(split, data))
+        Random(JOIN_SEED).shuffle(pairs)
+        for first, second in zip(pairs[::2], pairs[1::2], strict=False):
+            source = f"{first[0]} {untagged(second[0], split.tag)}"
+            yield source, f"{first[1]} {second[1]}"
 
     @property
     def valid_sets(self) -> tuple[Split, ...]:
@@ -306,7 +322,12 @@ def _all_en_hi(*, tags: bool) -> Task:
         ),
         vocabulary_pairs=190_000,
         further_valid=(split("wmt14-en-hi", "valid", "wiki"),),
-        further={"far": far, "tatoeba": (tatoeba,)},
+        further={
+            "far": far,
+            "tatoeba": (tatoeba,),
+            "plain": tuple(replace(part, tag="") for part in near + wikipedia + far),
+        },
+        joined=near + wikipedia,
         primer=Primer(),
         primer_tag="xprimer" if tags else "",
         monolingual=((tatoeba, "hi"), *english),

@@ -150,8 +150,8 @@ def test_summary_has_mean_deviation_and_values():
     ("words", "teachers", "options", "each"),
     [
         (["--teacher", "a", "{task}-2", "--sample"], ["a", "tatoeba-en-fr-2"], ["--sample"], False),
-        (["--teacher", "a", "b", "--each"], ["a", "b"], [], True),
-        ([], ["tatoeba-en-fr-wide"], [], False),
+        (["--teacher", "a", "b", "--each"], ["a", "b"], ["--beam", "5"], True),
+        ([], ["tatoeba-en-fr-wide"], ["--beam", "5"], False),
     ],
 )
 def test_the_command_names_the_teachers(
