@@ -6,9 +6,10 @@ validation sets. `distill` lets a teacher translate the training sources and fur
 set; several are an ensemble, and with `--each` they translate one by one; `{task}` in a name stands
 for the task. The reversed tasks (`multi30k-de-en`) translate targets back, with `--sample` by
 sampling. `train` trains every task with every seed, side by side on one GPU, for `--seconds`; called
-again, it resumes. Its `--settings` are tried before they become those of the task. `tag` chooses the domain tag of a test from another domain by the last validation
-set. `score` scores the last checkpoints of `train` and their ensemble on every test, with the length
-penalty that is best on validation, and writes a result file. A test is scored once, after all tuning.
+again, it resumes. Its `--settings` are tried before they become those of the task. `tag` chooses
+the domain tag of a test from another domain by the last validation set. `score` scores the last
+checkpoints of `train` and their ensemble on every test, with the length penalty that is best on
+validation, and writes a result file. A test is scored once, after all tuning.
 
 In these files, a setting `mix` has the weights of the task's texts by name (`tatoeba`, `primer`,
 `distilled`) instead of `data.mix`.

@@ -117,7 +117,7 @@ def test_every_task_has_a_recipe_that_takes_its_settings(name, tmp_path):
     assert recipe.data.valid_target == str(tmp_path / f"valid-0.{task.target}")
 
 
-@pytest.mark.parametrize("name", ["variants", "ablation", "regularisation"])
+@pytest.mark.parametrize("name", ["variants", "ablation", "teachers"])
 def test_every_variant_has_settings_that_its_recipe_takes(name, tmp_path):
     file = Path(command.__file__).with_name(f"{name}.toml")
     variants = tomllib.loads(file.read_text())
