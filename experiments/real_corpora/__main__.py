@@ -32,7 +32,7 @@ from experiments.real_corpora.measure import (
     best_variant,
     choose_tag,
     distill,
-    record_device_seconds,
+    record_device_time,
     score_tasks,
     score_variants,
 )
@@ -103,10 +103,11 @@ def main() -> None:
 
 @contextmanager
 def _device_time(names: Sequence[str], out: Path) -> Iterator[None]:
-    """Record the time of a call, for the task of each of its runs."""
-    start = time.monotonic()
+    """Record when a call begins and ends, for the task of each of its runs."""
+    call = f"{os.getpid()}-{time.monotonic_ns()}"
+    record_device_time(call, Counter(names), out)
     yield
-    record_device_seconds(Counter(names), time.monotonic() - start, out)
+    record_device_time(call, {}, out)
 
 
 def _teachers(names: Sequence[str], given: argparse.Namespace) -> dict[str, list[str]]:
@@ -128,7 +129,10 @@ def tune(
         for name, own in variants.items()
         for variant, changes in own.items()
     ]
-    failed = train_side_by_side(jobs, given.out, given.seconds)
+    with _device_time(
+        [f"variants of {name}" for name, own in variants.items() for _ in own], given.out
+    ):
+        failed = train_side_by_side(jobs, given.out, given.seconds)
     trained = {
         name: {variant: own[variant] for variant in own if f"{name}-{variant}" not in failed}
         for name, own in variants.items()

@@ -5,6 +5,8 @@ import multiprocessing
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -29,7 +31,7 @@ from experiments.side_by_side import averaged_model
 EVALUATIONS_AT_ONCE = 8
 LENGTH_PENALTIES = 0.6, 1.0, 1.4  # candidates, chosen on validation
 TEXTS = "texts"
-DEVICE_SECONDS = "device-seconds.jsonl"
+DEVICE_TIMES = "device-times.jsonl"
 
 
 def score_variants(variants: Mapping[str, Mapping[str, Any]], out: Path, results: Path) -> Path:
@@ -195,20 +197,26 @@ def _write(what: str, figures: Mapping[str, Any], results: Path) -> Path:
     return path
 
 
-def record_device_seconds(runs: Mapping[str, int], seconds: float, out: Path) -> None:
-    """Note how long the device worked for how many runs of each task."""
-    entry = {"runs": dict(runs), "seconds": round(seconds, 1)}
-    with (out / DEVICE_SECONDS).open("a", encoding="utf-8") as file:
+def record_device_time(call: str, runs: Mapping[str, int], out: Path) -> None:
+    """Note that a call begins with so many runs of each task, or, without runs, that it ends."""
+    entry = {"call": call, "runs": dict(runs), "time": time.time()}
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / DEVICE_TIMES).open("a", encoding="utf-8") as file:
         file.write(f"{json.dumps(entry)}\n")
 
 
 def device_seconds(name: str, out: Path) -> float:
-    """The device's time for a task: its share, by the number of runs, of each call that had it."""
-    lines = (out / DEVICE_SECONDS).read_text(encoding="utf-8").splitlines()
-    return sum(
-        entry["seconds"] * entry["runs"].get(name, 0) / sum(entry["runs"].values())
-        for entry in map(json.loads, lines)
-    )
+    """The device's time for a task: each moment is shared equally by the runs of all calls."""
+    lines = (out / DEVICE_TIMES).read_text(encoding="utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    times = [*(entry["time"] for entry in entries), time.time()]
+    seconds, calls = 0.0, dict[str, Counter[str]]()
+    for entry, start, end in zip(entries, times, times[1:], strict=False):
+        calls[entry["call"]] = Counter(entry["runs"])
+        runs = sum(calls.values(), Counter[str]())
+        if runs:
+            seconds += (end - start) * runs[name] / runs.total()
+    return seconds
 
 
 def _score_task(name: str, seeds: Sequence[int], out: Path) -> dict[str, Any]:

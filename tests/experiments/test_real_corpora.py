@@ -18,7 +18,7 @@ from experiments.real_corpora.measure import (
     best_variant,
     device_seconds,
     distill,
-    record_device_seconds,
+    record_device_time,
     summarize,
 )
 from experiments.real_corpora.tasks import TASKS, Split, Task
@@ -196,11 +196,15 @@ def test_teachers_translate_together_or_one_by_one(each, expected, data, tmp_pat
     assert (folder / "distilled.en").read_text().splitlines() == sources * (len(expected) // 2)
 
 
-def test_a_task_has_its_share_of_the_time_of_the_device(tmp_path):
-    record_device_seconds({"a": 3, "b": 1}, 100, tmp_path)
-    record_device_seconds({"a": 1}, 10, tmp_path)
-    assert device_seconds("a", tmp_path) == 85
-    assert device_seconds("b", tmp_path) == 25
+def test_the_time_of_calls_is_shared_by_the_runs_that_are_under_way(tmp_path, monkeypatch):
+    clock = iter([0, 100, 140, 150, 200, 200, 200])
+    monkeypatch.setattr("time.time", lambda: next(clock))
+    record_device_time("first", {"a": 3, "b": 1}, tmp_path)
+    record_device_time("second", {"a": 4}, tmp_path)
+    record_device_time("first", {}, tmp_path)
+    record_device_time("second", {}, tmp_path)
+    assert device_seconds("a", tmp_path) == 75 + 40 * 7 / 8 + 10
+    assert device_seconds("b", tmp_path) == 25 + 40 / 8
 
 
 def test_a_result_of_the_same_day_keeps_other_tasks(tmp_path):
