@@ -203,12 +203,13 @@ def _multi30k_distilled(target: str) -> Task:
     """
     weights = {DISTILLED: 0.25, f"../multi30k-{target}-en/{DISTILLED}": 0.4}
     task = _multi30k(target, "transformer-30k-pairs", weights)
-    return replace(task, settings={"training.steps": "10000"})
+    return replace(task, settings={"training.steps": "8000"})
 
 
-def _distilled(task: Task, weight: float) -> Task:
+def _distilled(task: Task, weights: Mapping[str, float], steps: int) -> Task:
     """A task with the translations of its own models, each of which translates every sentence."""
-    return replace(task, weights={**task.weights, DISTILLED: weight})
+    settings = {**task.settings, "training.steps": str(steps)}
+    return replace(task, weights=weights, settings=settings)
 
 
 def _tatoeba_en_fr() -> Task:
@@ -357,12 +358,27 @@ TASKS = {
     "multi30k-fr-en": _reversed(ENGLISH_FRENCH, "multi30k-fr-en"),
     "multi30k-en-fr-distilled": _multi30k_distilled("fr"),
     "tatoeba-en-fr": _tatoeba_en_fr(),
-    "tatoeba-en-fr-distilled": _distilled(_tatoeba_en_fr(), 0.25),
+    "tatoeba-en-fr-distilled": _distilled(_tatoeba_en_fr(), {DISTILLED: 0.3}, 9000),
     "tatoeba-en-hi": _tatoeba_en_hi(),
-    "tatoeba-en-hi-distilled": _distilled(_tatoeba_en_hi(), 0.07),
+    "tatoeba-en-hi-distilled": _distilled(
+        _tatoeba_en_hi(),
+        {"primer": 0.3, DISTILLED: 0.12, f"../tatoeba-hi-en/{DISTILLED}": 0.3},
+        8000,
+    ),
     "tatoeba-hi-en": _tatoeba_hi_en(),
     "tatoeba-two-way": _tatoeba_two_way(),
     "all-en-hi": _all_en_hi(tags=True),
-    "all-en-hi-distilled": _distilled(_all_en_hi(tags=True), 0.05),
+    "all-en-hi-distilled": _distilled(
+        _all_en_hi(tags=True),
+        {
+            "far": 0.4,
+            "tatoeba": 1.0,
+            "primer": 0.3,
+            DISTILLED: 0.07,
+            "joined": 0.5,
+            "plain": 0.3,
+        },
+        8000,
+    ),
     "all-en-hi-untagged": _all_en_hi(tags=False),
 }
