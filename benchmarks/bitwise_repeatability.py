@@ -19,7 +19,7 @@ from benchmarks.report import write_device_result
 from dhyan.checkpoint import steps_in
 
 COMMON = {
-    "data.task": "primer",
+    "data.synthetic": "primer",
     "data.pairs": 20_000,
     "training.steps": 200,
     "training.save_every": 25,

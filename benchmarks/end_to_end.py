@@ -85,7 +85,12 @@ def mechanisms() -> object:
     results = {}
     for command in dict.fromkeys(re.findall(r"`(dhyan train [^`]+)`", MECHANISMS_PAGE.read_text())):
         with tempfile.TemporaryDirectory() as out:
-            task = ("--set", "data.task=numbers", "--set", "training.early_stopping_metric=loss")
+            task = (
+                "--set",
+                "data.synthetic=numbers",
+                "--set",
+                "training.early_stopping_metric=loss",
+            )
             task += ("--set", f"training.steps={STEPS}", "--set", "training.validate_every=100")
             run_dhyan(*shlex.split(command)[1:], *task, "--threads", 1, "--out", out, "--quiet")
             events = _read_events(Path(out))

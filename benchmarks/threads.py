@@ -30,7 +30,7 @@ VARIANTS: dict[str, tuple[int, dict[str, str]]] = {  # threads (0: the default),
 DEFAULT, BEFORE, ONE = "default", "all cores, spinning", "one thread"
 TOLERANCE = 0.95  # of the throughput it is compared with
 SETTINGS = {
-    "data.task": "primer",
+    "data.synthetic": "primer",
     "data.pairs": 3000,
     "training.steps": 1_000_000,
     "training.validate_every": 1_000_000,

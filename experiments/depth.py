@@ -44,7 +44,7 @@ SETTINGS = {
         for side in ("encoder", "decoder")
         for key in ("width", "embedding_width")
     },
-    "data.task": "primer",
+    "data.synthetic": "primer",
     "data.max_words": LONGEST,
     "data.core_share": CORE,
     "text.tokenizer": "words",

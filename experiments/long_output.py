@@ -15,7 +15,7 @@ SIDES = {
     "dropout": 0.0,
 }
 SETTINGS = {
-    "data.task": "counting",
+    "data.synthetic": "counting",
     "data.pairs": 20_000,
     "data.max_tokens": 512,
     **{f"{side}.{key}": value for side in ("encoder", "decoder") for key, value in SIDES.items()},

@@ -16,7 +16,7 @@ SIDES = {
     "dropout": 0.0,
 }
 SETTINGS = {
-    "data.task": "perspectives",
+    "data.synthetic": "perspectives",
     "data.pairs": 12_000,
     **{f"{side}.{key}": value for side in ("encoder", "decoder") for key, value in SIDES.items()},
     "training.steps": 400,

@@ -20,7 +20,7 @@ TRACED_RUN, TRACED_STEPS = (
 TELESCOPE = "The man saw the astronomer with a telescope."
 TEST_SENTENCES, SENTENCES, PAIRS = 320, 300, 300
 SETTINGS = {
-    "data.task": "primer",
+    "data.synthetic": "primer",
     "data.pairs": 200_000,
     "data.max_words": LONGEST,
     "data.core_share": 1.0,  # every word: the notes' sentences have rare ones

@@ -51,7 +51,7 @@ MONOLINGUAL_SENTENCES = (
 SIDES = {"encoder": ("english", 98), "decoder": ("hindi", 99)}
 TEST_SIZES = Sizes(150, 0, 0)  # sentences of each group of lengths
 SETTINGS = {
-    "data.task": "primer",
+    "data.synthetic": "primer",
     "data.max_words": LONGEST,
     "data.core_share": CORE,
     "text.tokenizer": "words",

@@ -32,7 +32,7 @@ Runs = Mapping[str, tuple[str, Mapping[str, Any]]]
 
 PROBE_SENTENCES, PROBE_DRAWS = 2000, (1, 2, 3, 4, 5)  # of the primer, drawn for the probes
 _RECURRENT = {
-    "data.task": "primer",
+    "data.synthetic": "primer",
     "data.pairs": 200_000,
     "data.max_words": 20,
     "text.tokenizer": "words",

@@ -34,7 +34,7 @@ class EncodedCorpus:
         """None: the tokenizers are trained already."""
         return iter(())
 
-    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
+    def make_codecs(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
         """Its tokenizers."""
         return self.tokenizers
 

@@ -2,7 +2,8 @@
 
 load("en-hi") is a translator: a pretrained model, or a run folder; load_ensemble takes several.
 train(data, recipe), resume and evaluate make and score models; explain, heatmap and attend show
-attention; register adds a score; Recipe, load_recipe, DecodingOptions are settings; lessons teach.
+attention; register adds a score, register_task a task; Recipe, load_recipe and DecodingOptions are
+settings; lessons teach.
 """
 
 from importlib import import_module
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dhyan.insight.heatmap import heatmap as heatmap
     from dhyan.run.load import load as load
     from dhyan.run.load import load_ensemble as load_ensemble
+    from dhyan.tasks import register_task as register_task
 
 _MODULES = {
     "AttentionMap": "dhyan.attention_maps",
@@ -51,6 +53,7 @@ _MODULES = {
     "load_ensemble": "dhyan.run.load",
     "load_recipe": "dhyan.config",
     "register": "dhyan.attention.registry",
+    "register_task": "dhyan.tasks",
     "resume": "dhyan.api.train",
     "train": "dhyan.api.train",
 }

@@ -103,7 +103,7 @@ def test_a_model_of_letters_offers_the_letters_with_spaces(browser, models):
         page = opened.open("/translate", wait=False)
         cards = page.request.get(f"{address}/api/models").json()
         page.route(
-            "**/api/models", lambda route: route.fulfill(json=[{**cards[0], "task": "copy"}])
+            "**/api/models", lambda route: route.fulfill(json=[{**cards[0], "synthetic": "copy"}])
         )
         page.goto(f"{address}/translate?text=namaste")
         expect(page.locator("#model-description")).to_contain_text("copies letters")

@@ -197,7 +197,7 @@ def test_a_model_of_another_task_begins_with_an_example_of_its_own(browser, mode
         opened = Studio(browser, address)
         page = opened.open("/playground")
         cards = page.request.get(f"{address}/api/models").json()
-        toy = {**cards[1], "task": "dates"}
+        toy = {**cards[1], "synthetic": "dates"}
         page.route("**/api/models", lambda route: route.fulfill(json=[cards[0], toy]))
         page.goto(f"{address}/")
         expect(page.locator("#sentence")).to_have_value(FIRST)

@@ -176,7 +176,7 @@ def test_speeds_of_other_threads_are_measured_again(comparison):
 
 def test_pairs_of_an_interrupted_preparation_are_replaced(tmp_path):
     def prepare(pairs):
-        recipe = tiny_recipe("rnn", "", "", **{"data.task": "numbers", "data.pairs": pairs})
+        recipe = tiny_recipe("rnn", "", "", **{"data.synthetic": "numbers", "data.pairs": pairs})
         candidates = (Candidate("a", recipe), Candidate("b", recipe))
         make_plan(PlanRequest(candidates, Budget(steps=1), 0), tmp_path / "out")
         return len((tmp_path / "out" / "pairs" / "train.en").read_text().splitlines())

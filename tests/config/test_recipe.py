@@ -242,8 +242,12 @@ def test_a_recipe_made_in_python_is_checked_too():
             {"data.min_words": 5, "data.max_words": 4},
             "data.max_words: 4 is below data.min_words = 5",
         ),
-        ("numbers", {"data.max_words": 4}, "data.max_words: data.task = 'numbers'"),
-        ("numbers", {"data.valid_source": "a.tsv"}, "data.valid_source: data.task = 'numbers'"),
+        ("numbers", {"data.max_words": 4}, "data.max_words: data.synthetic = 'numbers'"),
+        (
+            "numbers",
+            {"data.valid_source": "a.tsv"},
+            "data.valid_source: data.synthetic = 'numbers'",
+        ),
         ("bahdanau2015-small", {"data.target": "a.hi"}, "'a.hi' has no source side; .*--source"),
         (
             "numbers",

@@ -163,10 +163,12 @@ def test_another_schedule_drops_the_settings_of_the_last():
     "named", [{"data.source": "a.en"}, {"data.prepared": "x"}, {"data.mix": [{"source": "a.tsv"}]}]
 )
 def test_named_pairs_replace_a_task(named):
-    assert load_recipe("numbers").data.task == "numbers"
-    assert load_recipe("numbers", named).data.task == ""
-    with pytest.raises(UserError, match=r"data.task: 'numbers' makes its own pairs, and data\."):
-        load_recipe("numbers", {**named, "data.task": "numbers"})
+    assert load_recipe("numbers").data.synthetic == "numbers"
+    assert load_recipe("numbers", named).data.synthetic == ""
+    with pytest.raises(
+        UserError, match=r"data.synthetic: 'numbers' makes its own pairs, and data\."
+    ):
+        load_recipe("numbers", {**named, "data.synthetic": "numbers"})
 
 
 def test_named_pairs_replace_those_of_the_recipe(tmp_path):
@@ -250,10 +252,12 @@ def test_steps_and_epochs_exclude_each_other(tmp_path):
 def test_a_task_replaces_named_pairs_but_not_in_one_file(tmp_path):
     mine = tmp_path / "mine.toml"
     mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntarget = 'a.hi'\n")
-    data = load_recipe(str(mine), {"data.task": "reverse"}).data
-    assert (data.task, data.source, data.target) == ("reverse", "", "")
+    data = load_recipe(str(mine), {"data.synthetic": "reverse"}).data
+    assert (data.synthetic, data.source, data.target) == ("reverse", "", "")
     mine.write_text(f"{SMALL}[data]\nsource = 'a.en'\ntask = 'numbers'\n")
-    with pytest.raises(UserError, match="mine.data.task: 'numbers' .* data.source names others"):
+    with pytest.raises(
+        UserError, match="mine.data.synthetic: 'numbers' .* data.source names others"
+    ):
         load_recipe(str(mine))
 
 

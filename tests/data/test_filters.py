@@ -126,5 +126,7 @@ def test_a_run_resumes_with_the_same_filters(key, table):
 
 @pytest.mark.parametrize("key", ["unescape", "dedupe", "drop_leaks"])
 def test_a_synthetic_task_has_no_use_for_the_filters(key):
-    with pytest.raises(UserError, match=f"data.{key}: data.task = 'reverse' makes its own pairs"):
-        load_recipe("numbers", {"data.task": "reverse", f"data.{key}": True}).check()
+    with pytest.raises(
+        UserError, match=f"data.{key}: data.synthetic = 'reverse' makes its own pairs"
+    ):
+        load_recipe("numbers", {"data.synthetic": "reverse", f"data.{key}": True}).check()

@@ -115,7 +115,7 @@ def test_source_and_target_stay_aligned_in_batches(pipeline, multiple, files, tm
         prepare(recipe, tmp_path / "ready")
         recipe = replace(recipe, data=replace(recipe.data, prepared=str(tmp_path / "ready")))
     corpus = load_corpus(recipe)
-    source, target = corpus.make_tokenizers(recipe)
+    source, target = corpus.make_codecs(recipe)
     examples = corpus.encode(source, target, 60 if pipeline != "bpe dropout" else 200)
     batches = Batches(examples, tokens_per_batch=500, seed=3, multiple=multiple, max_length=210)
     held_out = {int(pair.source.split()[0][1:]) for pair in corpus.validation}
@@ -136,7 +136,7 @@ def test_source_and_target_stay_aligned_in_batches(pipeline, multiple, files, tm
 def test_source_and_target_stay_aligned_in_validation(files):
     recipe = recipe_over(files)
     corpus = load_corpus(recipe)
-    source, target = corpus.make_tokenizers(recipe)
+    source, target = corpus.make_codecs(recipe)
     examples = corpus.encode(source, target, 60)
     counts = [
         n for batch in sorted_batches(examples, 300) for n in numbers_of(batch, source, target)

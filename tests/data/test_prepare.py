@@ -21,7 +21,7 @@ from dhyan.data.corpus import load_corpus, read_corpus, with_languages
 from dhyan.data.prepare import prepare
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.fine_tune import first_tokenizers
+from dhyan.run.fine_tune import first_codecs
 from tests.tiny_models import dhyan, tiny_recipe, write_corpus
 
 EVERY_FILE = (
@@ -63,7 +63,7 @@ def replaced(recipe, **data):
 
 def examples_of(recipe):
     corpus = load_corpus(with_languages(recipe))
-    return corpus.encode(*corpus.make_tokenizers(recipe), recipe.data.max_tokens)
+    return corpus.encode(*corpus.make_codecs(recipe), recipe.data.max_tokens)
 
 
 def batches_of(recipe, count=40):
@@ -174,7 +174,7 @@ def test_pairs_are_prepared_for_fine_tuning(files, more, tmp_path, vocabulary):
     list(train(tiny_recipe("rnn", *more, **KEEP_ALL), tmp_path / "model", threads=1))
     sizes = {"text.source_vocabulary_size": 400, "text.target_vocabulary_size": 420}
     recipe = beginning(files, tmp_path / "model", vocabulary, **sizes)
-    prepare(recipe, tmp_path / "ready", choose_tokenizers=first_tokenizers)
+    prepare(recipe, tmp_path / "ready", choose_codecs=first_codecs)
     ready = replaced(recipe, source="", target="", prepared=str(tmp_path / "ready"))
     if vocabulary == "extend":
         with pytest.raises(
@@ -189,13 +189,13 @@ def test_pairs_are_prepared_for_fine_tuning(files, more, tmp_path, vocabulary):
     )
     for name in ("model.safetensors", "source.json", "target.json"):
         assert first_result[name] == second_result[name]
-    again = prepare(recipe, tmp_path / "ready", choose_tokenizers=first_tokenizers)
+    again = prepare(recipe, tmp_path / "ready", choose_codecs=first_codecs)
     assert again.training > 300
     learned = tiny_recipe("rnn", *files, **sizes)
     with pytest.raises(UserError, match="was prepared with other vocabularies"):
         prepare(learned, tmp_path / "ready")
     with pytest.raises(
-        UserError, match="training.init_from: .* has its own vocabularies; pass `choose_tokenizers`"
+        UserError, match="training.init_from: .* has its own vocabularies; pass `choose_codecs`"
     ):
         prepare(recipe, tmp_path / "other")
 
@@ -424,7 +424,7 @@ def test_a_shared_vocabulary_is_learned_from_both_sides(files):
     recipe = tiny_recipe(
         "rnn", *files, **{"text.shared_vocabulary": True, "text.tokenizer": "words"}
     )
-    source, target = load_corpus(recipe).make_tokenizers(recipe)
+    source, target = load_corpus(recipe).make_codecs(recipe)
     assert source.to_json() == target.to_json()
     words = files[0].read_text().splitlines()[3], files[1].read_text().splitlines()[3]
     assert [source.decode(source.encode(text)) for text in words] == list(words)
@@ -438,16 +438,16 @@ def test_placeholders_reach_the_vocabulary_and_leave_the_references_alone(tmp_pa
     recipe = tiny_recipe("rnn", source, target, **settings)
     corpus = load_corpus(recipe)
     assert any("37" in pair.target for pair in corpus.validation)
-    _, vocabulary = corpus.make_tokenizers(recipe)
+    _, vocabulary = corpus.make_codecs(recipe)
     assert len(vocabulary) < 20, "numbers are no words any more"
-    targets = corpus.encode(*corpus.make_tokenizers(recipe), 60).target
+    targets = corpus.encode(*corpus.make_codecs(recipe), 60).target
     rows = targets.padded(np.arange(9)).ids.tolist()
     assert rows == [rows[0]] * 9
 
 
 def test_vocabularies_are_learned_from_the_first_pairs_only(files):
     few = tiny_recipe("rnn", *files, **{"text.tokenizer": "words", "text.vocabulary_pairs": 3})
-    assert len(load_corpus(few).make_tokenizers(few)[0]) < 20
+    assert len(load_corpus(few).make_codecs(few)[0]) < 20
     assert len(list(load_corpus(few).vocabulary_pairs(few))) == 3
 
 

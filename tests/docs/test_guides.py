@@ -63,7 +63,7 @@ def prepared(tmp_path_factory):
         for side in ("source", "target"):
             text = "".join(f"{getattr(pair, side)}\n" for pair in pairs)
             (folder / f"{name}.{'en' if side == 'source' else 'hi'}").write_text(text)
-    files = {"data.task": "", "data.source": str(folder / "train.en")}
+    files = {"data.synthetic": "", "data.source": str(folder / "train.en")}
     files["data.target"] = str(folder / "train.hi")
     for name, seed in (("numbers", 1), ("other", 2)):
         recipe = load_recipe("numbers", {**SMALL, **files, "training.seed": seed})

@@ -22,7 +22,7 @@ from tests.tiny_models import environment
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "mechanisms.md").read_text()
 SMALL = {
-    "data.task": "numbers", "data.pairs": 60, "training.steps": 2, "training.valid_sentences": 2,
+    "data.synthetic": "numbers", "data.pairs": 60, "training.steps": 2, "training.valid_sentences": 2,
     "training.early_stopping_metric": "loss", "training.tokens_per_batch": 300, "data.max_tokens": 40,
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 import sentencepiece
 
 from dhyan import config
-from dhyan.data.encode import train_tokenizers
+from dhyan.data.encode import train_codecs
 from dhyan.errors import UserError
 from dhyan.special_tokens import NAMES, UNK
 from dhyan.text.safe_tokenizer import count_pieces
@@ -105,7 +105,7 @@ def test_a_sentencepiece_vocabulary_is_neither_extended_nor_trained(models):
     with pytest.raises(UserError, match="cannot be extended"):
         ours.extended(["new words"], 10_000)
     with pytest.raises(UserError, match=r"text\.tokenizer: .*comes with an imported model"):
-        train_tokenizers(config.Text(tokenizer="sentencepiece"), [])
+        train_codecs(config.Text(tokenizer="sentencepiece"), [])
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_unknown_models_and_invalid_counts_are_refused(client):
     assert client.post("/api/length", json={"per_bucket": 100_000}).status_code == 400
 
 
-@pytest.mark.parametrize("data", [{"task": "reverse"}, {"target_language": "fr"}])
+@pytest.mark.parametrize("data", [{"synthetic": "reverse"}, {"target_language": "fr"}])
 def test_a_model_of_another_task_or_language_is_not_measured(models, cache, monkeypatch, data):
     registry = ModelRegistry(models)
     recipe = training_coverage.recipe_of(registry.get("luong"))
@@ -184,8 +184,8 @@ def test_the_trained_length_comes_from_the_recipe_or_the_training_text(models, t
     assert of(max_words=0, source=str(tmp_path / "text")) == 5
     assert of(max_words=0, source=str(tmp_path / "packed")) == 0
     assert of(max_words=0, source=str(tmp_path / "gone")) == 0
-    assert of(max_words=0, task="primer") == 60
-    assert of(task="primer", source_language="hi", target_language="en") == 0
+    assert of(max_words=0, synthetic="primer") == 60
+    assert of(synthetic="primer", source_language="hi", target_language="en") == 0
 
 
 def test_the_core_share_is_what_vocabularies_and_recipes_allow(models, monkeypatch):
@@ -194,7 +194,7 @@ def test_the_core_share_is_what_vocabularies_and_recipes_allow(models, monkeypat
         training_coverage.CORE_SHARES
     )  # a small vocabulary
     recipe = training_coverage.recipe_of(registry.get("bottleneck"))
-    primer = replace(recipe, data=replace(recipe.data, task="primer", core_share=0.4))
+    primer = replace(recipe, data=replace(recipe.data, synthetic="primer", core_share=0.4))
     monkeypatch.setattr(training_coverage, "recipe_of", lambda model: primer)
     assert training_coverage.core_share_for(registry) == 0.4
 

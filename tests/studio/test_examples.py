@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dhyan.checkpoint import find_checkpoint
-from dhyan.config.sections import Task
+from dhyan.config.sections import Synthetic
 from dhyan.model_check import read_training_sentences
 from dhyan.pretrained import NAMES, model_folder
 from dhyan.run import load
@@ -49,9 +49,9 @@ def test_default_examples_are_new_to_a_pretrained_model_and_come_out_sensible(na
 
 
 def test_every_toy_task_has_examples_and_no_sentence_is_listed_twice():
-    assert {example.task for example in examples()} == set(get_args(Task))
-    for task in get_args(Task):
-        texts = [example.text for example in examples() if example.task == task]
+    assert {example.synthetic for example in examples()} == set(get_args(Synthetic))
+    for task in get_args(Synthetic):
+        texts = [example.text for example in examples() if example.synthetic == task]
         assert len(set(texts)) == len(texts)
 
 

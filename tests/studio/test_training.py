@@ -20,7 +20,7 @@ from dhyan.studio.training_job import MetricsTail, TrainingJob, TrainingJobs, is
 from tests.studio.small_models import ALL
 
 TINY = {
-    "data.task": "copy", "data.pairs": 60, "data.max_tokens": 30,
+    "data.synthetic": "copy", "data.pairs": 60, "data.max_tokens": 30,
     "training.tokens_per_batch": 64, "training.warmup_steps": 2,
     "training.steps": 8, "training.save_every": 2, "training.validate_every": 4,
     "training.valid_sentences": 2, "training.keep_checkpoints": 100, "training.report_every": 1,

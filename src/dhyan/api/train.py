@@ -261,7 +261,7 @@ def _check_recipe(
 ) -> None:
     """Refuse a recipe without data, or settings that do not fit it, before data are written."""
     known = _with_settings(recipe, overrides)
-    if data is None and not (known.data.task or known.data.source or known.data.prepared):
+    if data is None and not (known.data.synthetic or known.data.source or known.data.prepared):
         raise UserError("data: none given, and the recipe names none; give pairs, a frame or files")
 
 

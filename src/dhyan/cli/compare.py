@@ -75,7 +75,7 @@ def compare(
         bool,
         typer.Option("--quick", help="Quick preset: small models, short sentences, for a CPU."),
     ] = False,
-    data: Annotated[str, option(Data, "task", "--data")] = "",
+    data: Annotated[str, option(Data, "synthetic", "--data")] = "",
     source: Source = "",
     target: Target = "",
     columns: Columns = "",
@@ -134,7 +134,7 @@ def compare(
     allowed = parse_budget(budget or preset.budget)
     table = table_settings(columns, header, delimiter)
     options = {
-        "data.task": data or ("primer" if ladder and not source else ""),
+        "data.synthetic": data or ("primer" if ladder and not source else ""),
         "data.source": source,
         "data.target": target,
         "data.columns": list(table.columns),
@@ -198,7 +198,7 @@ def _candidates(
     """The recipes named, then those of the ladder; options and `--set` override both."""
     from dhyan.compare.plan import Candidate, name_candidates
 
-    usual = preset.shared_settings(budget, primer=options["data.task"] == "primer")
+    usual = preset.shared_settings(budget, primer=options["data.synthetic"] == "primer")
 
     def configure(name: str, settings: Mapping[str, Any]) -> "Recipe":
         shared = [f"{key}={json.dumps(value)}" for key, value in {**usual, **settings}.items()]

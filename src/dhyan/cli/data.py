@@ -250,10 +250,10 @@ def prepare(
     chosen = override_recipe(recipe, overrides, options)
 
     from dhyan.data.prepare import prepare as start
-    from dhyan.run.fine_tune import first_tokenizers
+    from dhyan.run.fine_tune import first_codecs
 
     log_to_stderr(quiet=quiet)
-    counts = start(chosen, out, choose_tokenizers=first_tokenizers)
+    counts = start(chosen, out, choose_codecs=first_codecs)
     typer.echo(f"{out}  {counts.training:,} pairs, {counts.validation:,} to validate on")
     init = _init_options(chosen.training.init_from, chosen.training.init_vocabulary)
     name, folder = shlex.quote(recipe), shlex.quote(str(out))

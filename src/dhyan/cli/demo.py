@@ -139,7 +139,7 @@ def _test_sets(recipe: "Recipe", translator: "Translator", sentences: int) -> "E
         longest=recipe.data.max_words,
         core=recipe.data.core_share,
         sizes=sizes,
-        words=(translator.source, translator.target),
+        words=(translator.source_tokenizer, translator.target),
         splits=("unseen", "context"),
     )
 

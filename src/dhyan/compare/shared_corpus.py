@@ -22,14 +22,14 @@ def prepare_shared(recipe: Recipe, folder: Path) -> Recipe:
     named = with_languages(recipe)
     if not named.data.prepared:
         _clear(folder)
-    if named.data.task:
+    if named.data.synthetic:
         named = replace(named, data=_write_task(named, folder / PAIRS))
     if not named.data.prepared:
         prepare(named, folder / CORPUS)
     path = named.data.prepared or str(folder / CORPUS)
     data = replace(named.data, source="", target="", valid_source="", valid_target="")
     data = replace(data, test_source="", test_target="", allow_leakage=recipe.data.allow_leakage)
-    return replace(recipe, data=replace(data, task="", columns=(), mix=(), prepared=path))
+    return replace(recipe, data=replace(data, synthetic="", columns=(), mix=(), prepared=path))
 
 
 def open_shared(recipe: Recipe) -> PreparedCorpus:
@@ -60,12 +60,12 @@ def _write_task(recipe: Recipe, folder: Path) -> Data:
     valid_source, valid_target = (str(folder / f"valid.{language}") for language in languages)
     return replace(
         data,
-        task="",
+        synthetic="",
         source=source,
         target=target,
         valid_source=valid_source,
         valid_target=valid_target,
-        allow_leakage=True,  # the task keeps its splits apart
+        allow_leakage=True,  # it keeps its splits apart
         min_words=0,
         max_words=0,
         max_length_ratio=0.0,

@@ -288,7 +288,7 @@ class EvaluationOptions:
 
     def of_pairs(self, recipe: Recipe, corpus: PreparedCorpus) -> EvaluationSets:
         """The primer's test sets for primer data, else the held-out pairs."""
-        if recipe.data.task != "primer":
+        if recipe.data.synthetic != "primer":
             return held_out_tests(corpus.validation[: QUICK_SENTENCES if self.quick else None])
         return primer_tests(
             shortest=max(SHORTEST, recipe.data.min_words),

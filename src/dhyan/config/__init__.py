@@ -11,6 +11,7 @@ from dhyan.config.sections import Attention as Attention
 from dhyan.config.sections import AttentiveDecoder as AttentiveDecoder
 from dhyan.config.sections import BahdanauDecoder as BahdanauDecoder
 from dhyan.config.sections import Data as Data
+from dhyan.config.sections import Frames as Frames
 from dhyan.config.sections import LuongDecoder as LuongDecoder
 from dhyan.config.sections import MixedCorpus as MixedCorpus
 from dhyan.config.sections import RNNDecoder as RNNDecoder

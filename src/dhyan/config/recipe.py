@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from dhyan.config.declare_settings import problems_in, setting, unused_in
 from dhyan.config.decoding import DecodingOptions
 from dhyan.config.sections import (
+    FRAME_CODECS,
     Attention,
     AttentiveDecoder,
     BahdanauDecoder,
     Data,
     Decoder,
     Encoder,
+    Frames,
     LuongDecoder,
     RNNDecoder,
     RNNEncoder,
@@ -23,7 +25,7 @@ from dhyan.config.sections import (
 from dhyan.errors import UnsupportedOption, UserError
 
 Problem = tuple[str, str]  # dotted key; what is wrong and what to do
-CHECKED_FOR_USE = ("data", "text", "encoder", "decoder", "training")
+CHECKED_FOR_USE = ("data", "text", "frames", "encoder", "decoder", "training")
 DOT_SCORES = ("dot", "scaled_dot")
 RELATIVE_POSITIONS = ("rotary", "alibi")
 
@@ -53,8 +55,12 @@ class Recipe:
     """
 
     about: str = setting("", "Description, in one sentence.")
+    task: str = setting(
+        "translate", "Task: translate, another of `dhyan tasks`, or a registered one."
+    )
     data: Data = field(default_factory=Data)
     text: Text = field(default_factory=Text)
+    frames: Frames = field(default_factory=Frames)
     encoder: RNNEncoder | TransformerEncoder
     decoder: RNNDecoder | BahdanauDecoder | LuongDecoder | TransformerDecoder
     training: Training = field(default_factory=Training)
@@ -83,6 +89,7 @@ def contradictions(recipe: Recipe) -> Iterator[Problem]:
         for key, problem in unused_in(getattr(recipe, name)):
             yield f"{name}.{key}", problem
     yield from _in_data(recipe.data)
+    yield from _in_codecs(recipe)
     if isinstance(recipe.encoder, TransformerEncoder):
         yield from _in_transformer_encoder(recipe.encoder)
     if isinstance(recipe.decoder, TransformerDecoder):
@@ -120,7 +127,7 @@ def _in_data(data: Data) -> Iterator[Problem]:
         )
     if data.drop_leaks and data.allow_leakage:
         yield "data.drop_leaks", "data.allow_leakage keeps what it drops; set one of them to false"
-    if data.task:
+    if data.synthetic:
         yield from _unused_with_task(data)
 
 
@@ -129,12 +136,55 @@ def _unused_with_task(data: Data) -> Iterator[Problem]:
     files = [name for name in ("source", "mix", "prepared") if getattr(data, name)]
     if files:
         others = " and ".join(f"data.{name}" for name in files)
-        yield "data.task", f"{data.task!r} makes its own pairs, and {others} names others; drop one"
-    bounds = () if data.task == "primer" else ("min_words", "max_words")
+        yield (
+            "data.synthetic",
+            f"{data.synthetic!r} makes its own pairs, and {others} names others; drop one",
+        )
+    bounds = () if data.synthetic == "primer" else ("min_words", "max_words")
     files_only = ("valid_source", "test_source", "unescape", "dedupe", "drop_leaks", "delimiter")
     for name in (*bounds, "max_length_ratio", *files_only):
         if getattr(data, name):
-            yield f"data.{name}", f"data.task = {data.task!r} makes its own pairs; leave it out"
+            yield (
+                f"data.{name}",
+                f"data.synthetic = {data.synthetic!r} makes its own pairs; leave it out",
+            )
+
+
+def _in_codecs(recipe: Recipe) -> Iterator[Problem]:
+    """Codecs that do not fit each other, and settings that need tokens where there are frames."""
+    text, source, target = recipe.text, recipe.text.source_codec, recipe.text.target_codec
+    if target in FRAME_CODECS:
+        yield "text.target_codec", f"{target} are frames, which only a source can be; give another"
+    if text.shared_vocabulary and (source or text.tokenizer) != (target or text.tokenizer):
+        yield (
+            "text.shared_vocabulary",
+            f"{source or text.tokenizer} and {target or text.tokenizer} have no vocabulary in common; "
+            f"give the same codec twice",
+        )
+    if source in FRAME_CODECS:
+        yield from _in_frames(recipe)
+
+
+def _in_frames(recipe: Recipe) -> Iterator[Problem]:
+    """Settings that need a source of tokens, and stems that do not fit the codec."""
+    source, frames, encoder = recipe.text.source_codec, recipe.frames, recipe.encoder
+    need_tokens = {
+        "text.placeholders": recipe.text.placeholders,
+        "text.bpe_dropout": recipe.text.bpe_dropout,
+        "data.prepared": recipe.data.prepared,
+        "encoder.input": encoder.input == "one_hot",
+    }
+    for key, given in need_tokens.items():
+        if given:
+            yield key, f"needs a source of tokens, and {source} are frames; leave it out"
+    is_transformer = isinstance(encoder, TransformerEncoder)
+    if source == "word_characters" and is_transformer and frames.filters >= encoder.width:
+        problem = f"{frames.filters} leave nothing of a width of {encoder.width}; give fewer"
+        yield "frames.filters", problem
+    if frames.stem == "strips" and (source != "image_columns" or frames.height % 8):
+        yield "frames.stem", "'strips' needs image_columns of a height that is a multiple of 8"
+    if frames.stem == "convolution" and frames.kernel % 2 == 0:
+        yield "frames.kernel", f"{frames.kernel} is even; give an odd number"
 
 
 def _in_transformer_encoder(encoder: TransformerEncoder) -> Iterator[Problem]:

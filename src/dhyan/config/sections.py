@@ -10,10 +10,17 @@ Cell = Literal["lstm", "gru", "rnn"]
 Delimiter = Literal["", "tab", "comma", "semicolon", "pipe"]
 Header = Literal["auto", "yes", "no"]
 Input = Literal["embedding", "one_hot"]
+Codec = Literal[
+    "", "unigram", "bpe", "words", "characters", "symbols", "labels",
+    "word_characters", "image_columns", "image_patches",
+]  # fmt: skip
+SYMBOL_CODECS = ("symbols", "labels")
+PICTURE_CODECS = ("image_columns", "image_patches")
+FRAME_CODECS = ("word_characters", *PICTURE_CODECS)
 Placeholder = Literal["url", "email", "number", "tag"]
 PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
 Sinusoids = Literal["interleaved", "halves", "tensor2tensor"]
-Task = Literal["", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives"]
+Synthetic = Literal["", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +38,7 @@ class MixedCorpus:
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """Pairs of sentences: two text files, one table, a prepared folder, or a synthetic task."""
+    """Pairs of sentences: two text files, one table, a prepared folder, or a synthetic corpus."""
 
     source: str = setting(
         "",
@@ -68,8 +75,8 @@ class Data:
         False, "HTML entities such as `&amp;` are replaced by their characters on reading."
     )
     dedupe: bool = setting(False, "Duplicates: drop training pairs that repeat an earlier one.")
-    task: Task = setting("", "Synthetic task that generates its own pairs; none for files.")
-    pairs: int = setting(20_000, "Size of the synthetic task.", low=1, high=10**9, unit="pairs")
+    synthetic: Synthetic = setting("", "Synthetic corpus: generates its own pairs; none for files.")
+    pairs: int = setting(20_000, "Size of the synthetic corpus.", low=1, high=10**9, unit="pairs")
     core_share: float = setting(
         1.0, "Core vocabulary: share of the primer's words that are used.", low=0.01, high=1.0
     )
@@ -108,6 +115,14 @@ class Text:
         "Tokenizer: unigram (Kudo, 2018), BPE (Sennrich et al., 2016), words, characters; or the "
         "sentencepiece of an imported model.",
     )
+    source_codec: Codec = setting(
+        "",
+        "Codec of the source, if not that of the task: a tokenizer, symbols between spaces, labels (a "
+        "line is one), or frames: word_characters, image_columns, image_patches.",
+    )
+    target_codec: Codec = setting(
+        "", "Codec of the target, if not that of the task: a tokenizer, symbols or labels."
+    )
     source_vocabulary_size: int = setting(
         8000, "Source vocabulary size; with shared_vocabulary, that of both sides.", low=1
     )
@@ -122,6 +137,50 @@ class Text:
     )  # fmt: skip
     placeholders: tuple[Placeholder, ...] = setting(
         (), "Placeholders: kinds of spans that are copied verbatim instead of translated."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frames:
+    """Sources that come as frames, not as tokens: how they are cut, and the stem that reads them."""
+
+    height: int = setting(
+        32, "Height a picture is scaled to; a multiple of 8 with stem = strips.", low=1, high=512,
+        unit="pixels",
+    )  # fmt: skip
+    width: int = setting(
+        64, "Width a picture is scaled to, for image_patches.", low=1, high=512, unit="pixels"
+    )
+    columns: int = setting(
+        4, "Columns of a strip, for image_columns.", low=1, high=512, unit="pixels"
+    )
+    patch: int = setting(8, "Side of a square, for image_patches.", low=1, high=512, unit="pixels")
+    longest_word: int = setting(
+        20, "Most characters of a word, for word_characters.", low=1, high=64, unit="characters"
+    )
+    characters: int = setting(
+        500, "Most different characters, for word_characters.", low=5, high=100_000
+    )
+    stem: Literal["linear", "convolution", "strips"] = setting(
+        "linear",
+        "Stem of pictures: a linear layer (Dosovitskiy et al., 2021), a convolution over neighbouring "
+        "frames, or over the picture that strips make up (Shi et al., 2017).",
+    )
+    kernel: int = setting(
+        3, "Frames that a convolution sees at a time; odd.", low=1, high=63,
+        only_with="stem=convolution",
+    )  # fmt: skip
+    channels: int = setting(
+        32, "Channels of the first convolution.", low=1, high=4096, only_with="stem=strips"
+    )
+    character_width: int = setting(
+        32, "Embedding width of a character, for word_characters.", low=1, high=4096
+    )
+    filters: int = setting(
+        64, "Filters over the characters of a word (Ma and Hovy, 2016).", low=1, high=65536
+    )
+    word_dropout: float = setting(
+        0.0, "Word dropout: probability that a word is unknown in training.", low=0.0, high=0.99
     )
 
 
@@ -151,7 +210,7 @@ class Attention:
         "Local attention (Luong et al., 2015): window around the step, or a predicted position.",
     )
     window_radius: int = setting(
-        10, "Local attention: positions on either side of the centre.", low=1, unit="tokens"
+        10, "Local attention: positions on either side of the centre.", low=0, unit="tokens"
     )
     dropout: float = setting(0.0, "Dropout probability of attention weights.", low=0.0, high=0.99)
 

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 RECIPES = Path(__file__).parents[1] / "recipes"
 LONGEST_RECIPE = 2**18  # bytes of a recipe
-CORPORA = ("source", "prepared", "task")  # keys of [data], each of which names a corpus
+CORPORA = ("source", "prepared", "synthetic")  # keys of [data], each of which names a corpus
 CORPUS_SETTINGS = (  # keys of [data] that describe that corpus and no other
     *("columns", "valid_source", "valid_target", "test_source", "test_target"),
     *("allow_leakage", "mix", "source_language", "target_language"),
@@ -140,7 +140,7 @@ def _reset_corpus(table: dict[str, Any], overrides: Mapping[str, Any]) -> None:
     data = _table_at(table, "data")
     new = [name for name in CORPORA if overrides.get(f"data.{name}")]
     if overrides.get("data.mix"):
-        data.pop("task", None)
+        data.pop("synthetic", None)
     if not new or not any(data.get(name) for name in CORPORA):
         return
     if all(_same(data.get(name), overrides[f"data.{name}"]) for name in new):

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import torch
 from jaxtyping import Int64
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch
 from dhyan.data.mixture import Mixture
 from dhyan.data.permutation import Permutation, derive_seed
 from dhyan.data.store import Examples
-from dhyan.special_tokens import BOS, EOS, PAD
+from dhyan.special_tokens import BOS, EOS
 
 WINDOW, BPE_DROPOUT_WINDOW = 2**16, 2**12  # the smaller where resegmenting takes time
 FINE_STEPS = 8  # up to so many times the multiple, lengths are rounded to the multiple itself
@@ -215,22 +214,10 @@ class BatchShapes:
 
     def pad(self, batch: Batch) -> Batch:
         """A batch padded to an allowed shape; an added row has the source EOS and no target."""
-        widths = (batch.source.ids.shape[1], batch.target.ids.shape[1] - 1)
+        widths = (batch.source.mask.shape[1], batch.target.ids.shape[1] - 1)
         source, target = self.round_up(np.array(widths)).tolist()
         rows = self.padded_rows(len(batch.source), max(source, target))
         return Batch(
-            _pad_tokens(batch.source, rows, source, first=EOS),
-            _pad_tokens(batch.target, rows, target + 1, first=BOS),
+            batch.source.padded(rows, source, first=EOS),
+            batch.target.padded(rows, target + 1, first=BOS),
         )
-
-
-def _pad_tokens(tokens: Tokens, rows: int, width: int, *, first: int) -> Tokens:
-    """The same tokens with more padding, and with more rows that hold the token `first` alone."""
-    count, length = tokens.ids.shape
-    ids = torch.full((rows, width), PAD)
-    mask = torch.zeros(rows, width, dtype=torch.bool)
-    ids[:count, :length] = tokens.ids
-    mask[:count, :length] = tokens.mask
-    ids[count:, 0] = first
-    mask[count:, 0] = True
-    return Tokens(ids, mask)

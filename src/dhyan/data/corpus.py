@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from dhyan.config import Data, Recipe, Text
+from dhyan.config.sections import PICTURE_CODECS, SYMBOL_CODECS
 from dhyan.data.corpus_files import (
     CorpusFiles,
     ExcludePositions,
@@ -20,10 +21,10 @@ from dhyan.data.corpus_files import (
     training_files,
     validation_files,
 )
-from dhyan.data.encode import WeightedPairs, encode_corpus, train_tokenizers, vocabulary_pairs
+from dhyan.data.encode import WeightedPairs, encode_corpus, train_codecs, vocabulary_pairs
 from dhyan.data.filters import distinct
 from dhyan.data.leakage import find_leaks
-from dhyan.data.pairs import Pair
+from dhyan.data.pairs import Pair, Side
 from dhyan.data.perspectives import perspective_pairs
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
 from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_pairs
@@ -39,6 +40,7 @@ from dhyan.data.synthetic import (
 )
 from dhyan.data.training_sentences import MAX_SENTENCES, TrainingSentences
 from dhyan.errors import UserError, spell
+from dhyan.text.codec import SourceCodec
 from dhyan.text.languages import parse_language
 from dhyan.text.tokenizer import Tokenizer
 
@@ -79,11 +81,11 @@ class Corpus(Protocol):
         """The pairs that vocabularies are trained on, with their placeholders."""
         ...
 
-    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
-        """The tokenizers of both sides."""
+    def make_codecs(self, recipe: Recipe) -> tuple[SourceCodec, Tokenizer]:
+        """The codecs of both sides."""
         ...
 
-    def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
+    def encode(self, source: SourceCodec, target: Tokenizer, max_tokens: int) -> Examples:
         """The training pairs as token ids; the over-long are left out and logged."""
         ...
 
@@ -116,11 +118,11 @@ class TextCorpus:
         """The pairs that vocabularies are trained on."""
         return vocabulary_pairs(self.parts, recipe.text)
 
-    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
-        """The tokenizers of both sides, trained on the first training pairs."""
-        return train_tokenizers(recipe.text, self.vocabulary_pairs(recipe))
+    def make_codecs(self, recipe: Recipe) -> tuple[SourceCodec, Tokenizer]:
+        """The codecs of both sides, trained on the first training pairs."""
+        return train_codecs(recipe, self.vocabulary_pairs(recipe))
 
-    def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
+    def encode(self, source: SourceCodec, target: Tokenizer, max_tokens: int) -> Examples:
         """The training pairs as token ids; the over-long are left out and logged."""
         return encode_corpus(self.parts, source, target, text=self.text, max_tokens=max_tokens)
 
@@ -148,7 +150,7 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
     data = recipe.data
     check_columns(data)
     read_first_pairs(data)
-    if data.task:
+    if data.synthetic:
         main = _generate_main(data, recipe.training.seed)
     elif data.source:
         main = _read_main(data, stream=stream)
@@ -168,7 +170,7 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
     targets = [data.target, *(mixed_data.target for mixed_data in data.mix)]
     pairs = (part.pairs for part in parts)
     training = zip(names, targets, pairs, strict=True)
-    leaks = find_leaks(data, main.validation, training)
+    leaks = find_leaks(data, main.validation, training, _text_sides(recipe.text))
     if any(leaks):
         fingerprints.append(_log_dropped(parts, leaks, names))
         parts = [
@@ -178,6 +180,16 @@ def read_corpus(recipe: Recipe, *, stream: bool = False) -> TextCorpus:
     if not stream:
         parts = [replace(part, pairs=list(part.pairs)) for part in parts]
     return TextCorpus(tuple(parts), main.validation, " ".join(fingerprints), recipe.text)
+
+
+def _text_sides(text: Text) -> list[Side]:
+    """The sides that are text, whose sentences can leak: no labels, tags or pictures."""
+    sides: list[Side] = []
+    if text.source_codec not in PICTURE_CODECS:
+        sides.append("source")
+    if text.target_codec not in SYMBOL_CODECS:
+        sides.append("target")
+    return sides
 
 
 def _log_dropped(
@@ -205,11 +217,11 @@ def with_languages(recipe: Recipe) -> Recipe:
     """
     data = recipe.data
     if data.prepared:
-        data = replace(data, task="")
+        data = replace(data, synthetic="")
         default = prepared_languages(Path(data.prepared))
     else:
         default = _task_languages(data)
-        if data.source and not data.task:
+        if data.source and not data.synthetic:
             default = named_languages(data)
     source = parse_language(data.source_language) or default[0]
     target = parse_language(data.target_language) or default[1]
@@ -219,11 +231,11 @@ def with_languages(recipe: Recipe) -> Recipe:
 def _task_languages(data: Data) -> tuple[str, str]:
     """The languages of a task; the primer has both directions, by default from English."""
     source, target = parse_language(data.source_language), parse_language(data.target_language)
-    if data.task == "primer" and (source == "hi" or target == "en"):
+    if data.synthetic == "primer" and (source == "hi" or target == "en"):
         return "hi", "en"
-    if data.task == "perspectives":
+    if data.synthetic == "perspectives":
         return "en", "en"
-    return ("en", "hi") if data.task in ("primer", "numbers", "counting") else ("", "")
+    return ("en", "hi") if data.synthetic in ("primer", "numbers", "counting") else ("", "")
 
 
 @dataclass(frozen=True)
@@ -250,12 +262,14 @@ def _read_main(data: Data, *, stream: bool) -> _MainCorpus:
 def _generate_main(data: Data, seed: int) -> _MainCorpus:
     """Generated pairs with distinct sources, so that no validation pair is trained on."""
     count = min(MAX_HELD_OUT, max(1, data.pairs // 10))
-    logger.info(f"generating {data.pairs:,} pairs of '{data.task}', and {count:,} to validate on")
-    if data.task == "primer":
+    logger.info(
+        f"generating {data.pairs:,} pairs of '{data.synthetic}', and {count:,} to validate on"
+    )
+    if data.synthetic == "primer":
         pairs = _distinct_sources(generate_primer(data, "train", seed), data.pairs)
         held_out = _distinct_sources(generate_primer(data, "valid", seed), count)
     else:
-        generate = SYNTHETIC_TASKS[data.task]
+        generate = SYNTHETIC_TASKS[data.synthetic]
         pairs = _distinct_sources(generate(seed=seed), data.pairs + count)
         held_out = _evenly_spaced(pairs, len(pairs), count)
     report = ReadReport()

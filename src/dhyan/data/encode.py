@@ -4,19 +4,22 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Protocol, runtime_checkable
+from typing import Any
 
-from dhyan.config import Text
+from dhyan.config import Recipe, Text
+from dhyan.config.sections import FRAME_CODECS
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair, Side
 from dhyan.data.read_report import ReadReport
-from dhyan.data.store import BpeDropout, Examples, SequenceBuilder
+from dhyan.data.store import BpeDropout, Examples, FrameBuilder, SequenceBuilder
 from dhyan.errors import UserError, spell_option
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.bpe_dropout import MergeDropout
+from dhyan.text.codec import FrameCodec, SourceCodec, SourceSequence, encode_sources, source_length
 from dhyan.text.placeholders import mask_pair
 from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
 from dhyan.text.tokenizer import Tokenizer
+from dhyan.text.word_characters import WordCharacters
 
 logger = logging.getLogger(__name__)
 
@@ -25,15 +28,6 @@ CHUNK_PAIRS = 4096  # encoded at a time
 
 class NoPairFitsError(UserError):
     """Every pair of a corpus is too long, or empty once it is encoded."""
-
-
-@runtime_checkable
-class BatchEncoder(Protocol):
-    """Turns sentences into token ids without special tokens: a Tokenizer."""
-
-    def encode_batch(self, sentences: list[str], /) -> list[list[int]]:
-        """The ids of each sentence."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -60,9 +54,14 @@ def vocabulary_pairs(parts: Iterable[WeightedPairs], text: Text) -> Iterator[Pai
     return mask_placeholders(islice(pairs, text.vocabulary_pairs), text.placeholders)
 
 
-def train_tokenizers(text: Text, pairs: Iterable[Pair]) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides; a shared one is returned twice."""
-    if text.tokenizer == SENTENCEPIECE:
+def train_codecs(recipe: Recipe, pairs: Iterable[Pair]) -> tuple[SourceCodec, Tokenizer]:
+    """The codecs of both sides; a shared one is returned twice."""
+    text = recipe.text
+    source_kind, target_kind = (
+        text.source_codec or text.tokenizer,
+        text.target_codec or text.tokenizer,
+    )
+    if SENTENCEPIECE in (source_kind, target_kind):
         raise UserError(
             f"text.tokenizer: {SENTENCEPIECE!r} comes with an imported model and is not trained; start "
             f"from one with {spell_option('training.init_from', 'MODEL')}, or choose another"
@@ -70,17 +69,34 @@ def train_tokenizers(text: Text, pairs: Iterable[Pair]) -> tuple[Tokenizer, Toke
     sentences = [(pair.source, pair.target) for pair in pairs]
     if text.shared_vocabulary:
         size = text.source_vocabulary_size
-        shared = _train_tokenizer(chain.from_iterable(sentences), text.tokenizer, "source", size)
-        logger.info(f"vocabulary ({text.tokenizer}): {len(shared):,}, shared by source and target")
+        shared = _train_tokenizer(chain.from_iterable(sentences), source_kind, "source", size)
+        logger.info(f"vocabulary ({source_kind}): {len(shared):,}, shared by source and target")
         return shared, shared
-    source, target = (
-        _train_tokenizer((pair[index] for pair in sentences), text.tokenizer, side, size)
-        for index, (side, size) in enumerate(
-            (("source", text.source_vocabulary_size), ("target", text.target_vocabulary_size))
-        )
-    )
-    logger.info(f"vocabularies ({text.tokenizer}): {len(source):,} source, {len(target):,} target")
+    targets = (target for _, target in sentences)
+    target = _train_tokenizer(targets, target_kind, "target", text.target_vocabulary_size)
+    sources = (source for source, _ in sentences)
+    source: SourceCodec
+    if source_kind in FRAME_CODECS:
+        source = make_frame_codec(recipe, sources)
+        logger.info(f"source ({source_kind}): frames of {source.width}")
+    else:
+        source = _train_tokenizer(sources, source_kind, "source", text.source_vocabulary_size)
+        logger.info(f"vocabulary of the source ({source_kind}): {len(source):,}")
+    logger.info(f"vocabulary of the target ({target_kind}): {len(target):,}")
     return source, target
+
+
+def make_frame_codec(recipe: Recipe, sources: Iterable[str]) -> FrameCodec:
+    """The codec of a source of frames; one of words learns them from the sources."""
+    frames, kind = recipe.frames, recipe.text.source_codec
+    if kind == "word_characters":
+        return WordCharacters.train(
+            sources,
+            size=recipe.text.source_vocabulary_size,
+            characters=frames.characters,
+            longest=frames.longest_word,
+        )
+    raise UserError(f"text.source_codec: {kind!r} is no codec of frames")
 
 
 def _train_tokenizer(sentences: Iterable[str], kind: str, side: str, size: int) -> Tokenizer:
@@ -92,14 +108,14 @@ def _train_tokenizer(sentences: Iterable[str], kind: str, side: str, size: int) 
 
 def encode_pairs(
     pairs: Iterable[Pair],
-    source: BatchEncoder,
-    target: BatchEncoder,
+    source: SourceCodec,
+    target: Tokenizer,
     *,
     max_tokens: int,
     report: ReadReport | None = None,
 ) -> Examples:
     """Encode pairs; those without a token, or with over `max_tokens`, on a side are dropped."""
-    sources, targets = SequenceBuilder(), SequenceBuilder()
+    sources, targets = _source_builder(source), SequenceBuilder()
     for source_ids, target_ids in encode_stream(
         pairs, source, target, max_tokens=max_tokens, report=report
     ):
@@ -108,8 +124,13 @@ def encode_pairs(
     return Examples(sources.build(), targets.build())
 
 
+def _source_builder(codec: SourceCodec) -> Any:
+    """What collects the sources of a codec."""
+    return SequenceBuilder() if isinstance(codec, Tokenizer) else FrameBuilder()
+
+
 def encode_validation(
-    pairs: Iterable[Pair], source: Tokenizer, target: Tokenizer, *, text: Text, max_tokens: int
+    pairs: Iterable[Pair], source: SourceCodec, target: Tokenizer, *, text: Text, max_tokens: int
 ) -> Examples:
     """Validation pairs as token ids, without BPE dropout; the over-long are left out and logged."""
     parts = [WeightedPairs(pairs)]
@@ -119,16 +140,16 @@ def encode_validation(
 
 def encode_corpus(
     parts: Sequence[WeightedPairs],
-    source: Tokenizer,
+    source: SourceCodec,
     target: Tokenizer,
     *,
     text: Text,
     max_tokens: int,
 ) -> Examples:
     """Training pairs as token ids in memory, with their mixture and BPE dropout."""
-    sources, targets = SequenceBuilder(), SequenceBuilder()
+    sources, targets = _source_builder(source), SequenceBuilder()
 
-    def add(source_ids: list[int], target_ids: list[int]) -> None:
+    def add(source_ids: SourceSequence, target_ids: list[int]) -> None:
         sources.add(source_ids)
         targets.add(target_ids)
 
@@ -138,9 +159,9 @@ def encode_corpus(
 
 
 def encode_into(
-    add: Callable[[list[int], list[int]], None],
+    add: Callable[[Any, list[int]], None],
     parts: Sequence[WeightedPairs],
-    source: Tokenizer,
+    source: SourceCodec,
     target: Tokenizer,
     *,
     text: Text,
@@ -168,24 +189,25 @@ def encode_into(
 
 def encode_stream(
     pairs: Iterable[Pair],
-    source: BatchEncoder,
-    target: BatchEncoder,
+    source: SourceCodec,
+    target: Tokenizer,
     *,
     max_tokens: int,
     report: ReadReport | None = None,
-) -> Iterator[tuple[list[int], list[int]]]:
-    """The token ids of pair after pair, special tokens included; a UserError if there is none."""
+) -> Iterator[tuple[Any, list[int]]]:
+    """Each pair as its codecs encode it, special tokens included; a UserError if there is none."""
     report = ReadReport() if report is None else report
     count = report.kept_count = 0
     for chunk in _chunks(pairs):
-        sources = source.encode_batch([pair.source for pair in chunk])
+        sources = encode_sources(source, [pair.source for pair in chunk])
         targets = target.encode_batch([pair.target for pair in chunk])
-        for pair, source_ids, target_ids in zip(chunk, sources, targets, strict=True):
-            if rejection := _token_count_rejection(len(source_ids), len(target_ids), max_tokens):
+        for pair, sequence, target_ids in zip(chunk, sources, targets, strict=True):
+            length = source_length(sequence) if len(sequence) else 0
+            if rejection := _token_count_rejection(length, len(target_ids), max_tokens):
                 report.drop(*rejection, pair.line)
             else:
                 count += 1
-                yield [*source_ids, EOS], [BOS, *target_ids, EOS]
+                yield sequence, [BOS, *target_ids, EOS]
     report.kept_count = count
     if not count:
         reason = f"no pair has 1 to {max_tokens} tokens a side; allow longer sentences"
@@ -193,10 +215,10 @@ def encode_stream(
 
 
 def make_bpe_dropout(
-    text: Text, source: Tokenizer, target: Tokenizer, max_tokens: int
+    text: Text, source: SourceCodec, target: Tokenizer, max_tokens: int
 ) -> BpeDropout | None:
     """The BPE dropout of a recipe, if it has any."""
-    if not text.bpe_dropout:
+    if not text.bpe_dropout or not isinstance(source, Tokenizer):
         return None
     prob = text.bpe_dropout
     return BpeDropout(MergeDropout(source, prob), MergeDropout(target, prob), max_tokens)

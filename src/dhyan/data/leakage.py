@@ -10,7 +10,7 @@ from unicodedata import is_normalized
 from dhyan.config import Data
 from dhyan.data.corpus_files import read_files, test_files
 from dhyan.data.filters import invisible_classes, split_words
-from dhyan.data.pairs import Pair
+from dhyan.data.pairs import Pair, Side
 from dhyan.data.read_report import Occurrences
 from dhyan.data.text_lines import printable
 from dhyan.errors import UserError, spell_option
@@ -110,9 +110,13 @@ class LeakageReport:
 
 
 class LeakageDetector:
-    """Searches training texts for held-out sentences, in one pass over each text."""
+    """Searches training texts for held-out sentences, in one pass over each text.
 
-    def __init__(self) -> None:
+    Only `sides` of text are compared: labels and tags occur everywhere, and pictures are no words.
+    """
+
+    def __init__(self, sides: Sequence[Side] = ("source", "target")) -> None:
+        self._sides = sides
         self._locations: list[dict[MatchSide, str]] = []
         self._numbers: dict[HeldOut, list[int]] = {}
         self._short: set[int] = set()
@@ -131,7 +135,8 @@ class LeakageDetector:
             self._numbers.setdefault(held_out, []).append(number)
             long = [
                 index.add(number, text)
-                for index, text in zip(self._indices, (pair.source, pair.target), strict=True)
+                for index, text in zip(self._indices, self._texts(pair), strict=True)
+                if text
             ]
             if not any(long):
                 self._short.add(number)
@@ -162,7 +167,9 @@ class LeakageDetector:
         source_index, target_index = self._indices
         if (pair.source, pair.target) in self._matched_pairs:
             return self._matched_pairs[pair.source, pair.target]  # a duplicate matches the same
-        source, target = source_index.matches(pair.source), target_index.matches(pair.target)
+        source_text, target_text = self._texts(pair)
+        source = source_index.matches(source_text) if source_text else {}
+        target = target_index.matches(target_text) if target_text else {}
         numbers = frozenset((*source, *target))
         if not numbers:
             return numbers
@@ -184,6 +191,13 @@ class LeakageDetector:
                 _add_match(self._matches[side], number, match)
         return numbers
 
+    def _texts(self, pair: Pair) -> tuple[str, str]:
+        """The sides that are compared; empty for one that is not."""
+        return (
+            pair.source if "source" in self._sides else "",
+            pair.target if "target" in self._sides else "",
+        )
+
     def report(self, held_out: HeldOut = "test") -> LeakageReport:
         """The matches of a held-out set so far."""
         numbers = self._numbers.get(held_out, [])
@@ -200,16 +214,19 @@ class LeakageDetector:
 
 
 def find_leaks(
-    data: Data, validation: Sequence[Pair], training: Iterable[tuple[str, str, Iterable[Pair]]]
+    data: Data,
+    validation: Sequence[Pair],
+    training: Iterable[tuple[str, str, Iterable[Pair]]],
+    sides: Sequence[Side] = ("source", "target"),
 ) -> list[frozenset[int]]:
     """The positions of the pairs to drop from each training text, with `data.drop_leaks`.
 
     `training` holds the names of source and target of each training text, and its pairs. Without
     `data.drop_leaks`, sentences of the validation or test set that the recipe names are an error,
-    or logged if leakage is allowed.
+    or logged if leakage is allowed. Only `sides` of text are compared.
     """
     training = list(training)
-    detector = _held_out_detector(data, validation)
+    detector = _held_out_detector(data, validation, sides)
     if detector is None:
         return [frozenset() for _ in training]
     leaks = [
@@ -237,11 +254,13 @@ def find_leaks(
     ]
 
 
-def _held_out_detector(data: Data, validation: Sequence[Pair]) -> LeakageDetector | None:
+def _held_out_detector(
+    data: Data, validation: Sequence[Pair], sides: Sequence[Side]
+) -> LeakageDetector | None:
     """A detector of the validation and test sets that a recipe names; None if it names none."""
     if not (data.valid_source or data.test_source):
         return None
-    detector = LeakageDetector()
+    detector = LeakageDetector(sides)
     if data.valid_source:
         names = printable(data.valid_source), printable(data.valid_target)
         detector.add_test(validation, *names, held_out="validation")

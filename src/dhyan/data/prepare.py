@@ -16,6 +16,7 @@ from dhyan.atomic_folder import (
     write_manifest,
 )
 from dhyan.config import Recipe
+from dhyan.config.sections import FRAME_CODECS
 from dhyan.data.corpus import TextCorpus, read_corpus, with_languages
 from dhyan.data.corpus_files import LogProgress
 from dhyan.data.encode import encode_into
@@ -30,13 +31,14 @@ from dhyan.data.prepared_corpus import (
 )
 from dhyan.data.store import create_store
 from dhyan.errors import UserError, spell_option
+from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.version import __version__
 
 logger = logging.getLogger(__name__)
 
-Tokenizers = tuple[Tokenizer, Tokenizer]
-ChooseTokenizers = Callable[[Recipe, TextCorpus], Tokenizers]
+Codecs = tuple[SourceCodec, Tokenizer]
+ChooseCodecs = Callable[[Recipe, TextCorpus], Codecs]
 
 
 @dataclass(frozen=True)
@@ -49,28 +51,28 @@ class PreparedSizes:
 
 
 def prepare(
-    recipe: Recipe, out: Path, *, choose_tokenizers: ChooseTokenizers | None = None
+    recipe: Recipe, out: Path, *, choose_codecs: ChooseCodecs | None = None
 ) -> PreparedSizes:
     """Write the pairs of a recipe as token ids into the folder `out`, unless they are there.
 
     The files are read as streams, several times; few pairs are ever in memory.
-    `choose_tokenizers` is for a recipe that begins from a pretrained model; else they are trained.
+    `choose_codecs` is for a recipe that begins from a pretrained model; else they are trained.
     """
-    _check_preparable(recipe, out, choose_tokenizers)
+    _check_preparable(recipe, out, choose_codecs)
     recipe = with_languages(recipe)
     corpus = read_corpus(recipe, stream=True)
 
-    def tokenizers() -> Tokenizers:
-        if choose_tokenizers is None or not recipe.training.init_from:
-            return corpus.make_tokenizers(recipe)
-        return choose_tokenizers(recipe, corpus)
+    def codecs() -> Codecs:
+        if choose_codecs is None or not recipe.training.init_from:
+            return corpus.make_codecs(recipe)
+        return choose_codecs(recipe, corpus)
 
     path = Path(os.path.abspath(out))
     if (path / MANIFEST).exists():
-        return _check_existing(out, recipe, corpus, tokenizers)
+        return _check_existing(out, recipe, corpus, codecs)
     try:
         with atomic_folder(path) as folder:
-            manifest = _write(folder, recipe, corpus, tokenizers())
+            manifest = _write(folder, recipe, corpus, codecs())
     except OSError as error:
         file, remedy = (
             error.filename or out,
@@ -80,21 +82,24 @@ def prepare(
     return _sizes(out, manifest)
 
 
-def _check_preparable(
-    recipe: Recipe, out: Path, choose_tokenizers: ChooseTokenizers | None
-) -> None:
+def _check_preparable(recipe: Recipe, out: Path, choose_codecs: ChooseCodecs | None) -> None:
     """Refuse a recipe or a folder that cannot be prepared, before any pair is read."""
     data, init = recipe.data, recipe.training.init_from
+    if recipe.text.source_codec in FRAME_CODECS:
+        raise UserError(
+            f"text.source_codec: {recipe.text.source_codec} are frames, which are read as they are "
+            f"needed; train with data.source"
+        )
     if data.prepared:
         raise UserError(f"data.prepared: {data.prepared} is prepared already; train with it")
-    if data.task:
+    if data.synthetic:
         raise UserError(
-            f"data.task: {data.task!r} generates its own pairs; name "
+            f"data.synthetic: {data.synthetic!r} generates its own pairs; name "
             f"{spell_option('data.source', 'FILE')}"
         )
-    if init and choose_tokenizers is None:
+    if init and choose_codecs is None:
         raise UserError(
-            f"training.init_from: {init} has its own vocabularies; pass `choose_tokenizers`"
+            f"training.init_from: {init} has its own vocabularies; pass `choose_codecs`"
         )
     check_writable(out)
     if out.is_dir() and not (out / MANIFEST).exists():
@@ -108,11 +113,9 @@ def _check_preparable(
             )
 
 
-def _write(
-    folder: Path, recipe: Recipe, corpus: TextCorpus, tokenizers: Tokenizers
-) -> dict[str, Any]:
-    for name, tokenizer in zip(TOKENIZERS, tokenizers, strict=True):
-        tokenizer.save(folder / name)
+def _write(folder: Path, recipe: Recipe, corpus: TextCorpus, codecs: Codecs) -> dict[str, Any]:
+    for name, codec in zip(TOKENIZERS, codecs, strict=True):
+        (folder / name).write_text(codec.to_json(), encoding="utf-8")
     with open(folder / VALIDATION, "w", encoding="utf-8") as file:
         for pair in corpus.validation:
             file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
@@ -122,7 +125,7 @@ def _write(
     ]
     with create_store(folder) as writer:
         mixture = encode_into(
-            writer.add, parts, *tokenizers, text=recipe.text, max_tokens=recipe.data.max_tokens
+            writer.add, parts, *codecs, text=recipe.text, max_tokens=recipe.data.max_tokens
         )
     facts = {
         "format": FORMAT,
@@ -146,7 +149,7 @@ def _vocabulary_origin(recipe: Recipe) -> str:
 
 
 def _check_existing(
-    out: Path, recipe: Recipe, corpus: TextCorpus, tokenizers: Callable[[], Tokenizers]
+    out: Path, recipe: Recipe, corpus: TextCorpus, codecs: Callable[[], Codecs]
 ) -> PreparedSizes:
     """Use the folder if it holds what would be written; refuse it otherwise."""
     manifest = read_manifest(out)
@@ -159,7 +162,7 @@ def _check_existing(
     check_files(out, manifest)
     same = manifest["vocabulary"] == _vocabulary_origin(recipe)
     if same and recipe.training.init_from:
-        new = [tokenizer.to_json() for tokenizer in tokenizers()]
+        new = [codec.to_json() for codec in codecs()]
         same = new == [Tokenizer.load(out / name).to_json() for name in TOKENIZERS]
     if not same:
         raise UserError(

@@ -16,6 +16,7 @@ from dhyan.data.store import FILES, Examples, open_store
 from dhyan.data.text_lines import file_error, suggest_path
 from dhyan.data.training_sentences import TrainingSentences
 from dhyan.errors import UserError, spell_option
+from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ OPTIONAL_SETTINGS = {
     *("source_language", "target_language", "test_source", "test_target"),
     *("header", "delimiter", "unescape", "dedupe", "drop_leaks"),
 }
-IGNORED_SETTINGS = {"task", "pairs", "prepared", "bpe_dropout", "allow_leakage"}
+IGNORED_SETTINGS = {"synthetic", "pairs", "prepared", "bpe_dropout", "allow_leakage"}
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class PreparedCorpus:
             f"{model} and {extend}, then train with {new}, which takes its own"
         )
 
-    def make_tokenizers(self, recipe: Recipe) -> tuple[Tokenizer, Tokenizer]:
+    def make_codecs(self, recipe: Recipe) -> tuple[SourceCodec, Tokenizer]:
         """The tokenizers of the folder."""
         source, target = self.tokenizers
         logger.info(
@@ -77,7 +78,7 @@ class PreparedCorpus:
         )
         return source, target
 
-    def encode(self, source: Tokenizer, target: Tokenizer, max_tokens: int) -> Examples:
+    def encode(self, source: SourceCodec, target: Tokenizer, max_tokens: int) -> Examples:
         """The training pairs, if they were encoded by these tokenizers."""
         for tokenizer, stored in zip((source, target), self.tokenizers, strict=True):
             if tokenizer.to_json() != stored.to_json():

@@ -3,7 +3,7 @@
 import os
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from dhyan.config.sections import Delimiter, Header
 from dhyan.data.detect_table_format import header_columns
 from dhyan.data.filters import Deduplicator, LengthFilter, unescape_entities
 from dhyan.data.pairs import Pair, Side
+from dhyan.data.read_conll import read_conll
 from dhyan.data.read_report import ReadReport
 from dhyan.data.read_table import (
     Row,
@@ -32,9 +33,20 @@ from dhyan.data.text_lines import (
     read_raw_lines,
 )
 
+Reader = Callable[[Path, ReadReport], Iterator[Row]]
+"""Reads rows (line, source, target) from one file; faults go to the report."""
+
 NO_FILTER = LengthFilter()
+_formats: dict[str, Reader] = {".conll": read_conll}
 MAX_LENGTH = 2**16 - 1  # characters of a line that alignment counts
 _NUMBERS = re.compile(rb"\d{1,15}")
+
+
+def register_format(suffix: str, reader: Reader) -> None:
+    """Read files of this suffix, such as `.conll`, with this reader."""
+    if suffix in TABLE_SUFFIXES or _formats.get(suffix, reader) is not reader:
+        raise ValueError(f"{suffix!r} is read by another reader: choose another suffix")
+    _formats[suffix] = reader
 
 
 def read_pairs(
@@ -49,7 +61,9 @@ def read_pairs(
     length_filter: LengthFilter = NO_FILTER,
     report: ReadReport | None = None,
 ) -> Iterator[Pair]:
-    """The usable pairs of two text files, or of one .tsv, .csv, .jsonl or .tmx; also compressed.
+    """The usable pairs of two text files, or of one .tsv, .csv, .jsonl, .tmx or .conll.
+
+    All of them may be compressed; further formats are registered by their suffix.
 
     `columns` names two columns of a header, two keys, or two languages of a .tmx. `unescape`
     replaces HTML entities; `dedupe` drops pairs that came before. What the length filter rejects is
@@ -100,19 +114,21 @@ def _rows(
     delimiter: Delimiter,
 ) -> Iterator[Row]:
     suffix = format_suffix(source)
+    if target is None and suffix in _formats:
+        return _formats[suffix](source, report)
     if target is None:
         if suffix == ".json":
             remedy = "if it holds one object on each line, rename it to .jsonl"
             raise file_error(source, 0, f"is a .json; {remedy}")
         if suffix not in TABLE_SUFFIXES:
-            remedy = "give the target file too, or one .tsv, .csv, .jsonl or .tmx"
+            remedy = "give the target file too, or one .tsv, .csv, .jsonl, .tmx or .conll"
             raise file_error(source, 0, f"has one side; {remedy}")
         if suffix == ".jsonl":
             return read_jsonl(source, columns, report)
         if suffix == ".tmx":
             return read_tmx(source, columns, report)
         return read_table(source, columns, report, header=header, delimiter=delimiter)
-    if columns or TABLE_SUFFIXES & {suffix, format_suffix(target)}:
+    if columns or (TABLE_SUFFIXES | _formats.keys()) & {suffix, format_suffix(target)}:
         remedy = "give one .tsv, .csv, .jsonl or .tmx, or two text files and no columns"
         raise file_error(target, 0, f"is a second file; {remedy}")
     return _skip_header(_read_two_files(source, target, report), header, report)

@@ -9,9 +9,9 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Int32, Int64, Shaped
+from jaxtyping import Int32, Int64, Num, Shaped
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Frames, Tokens
 from dhyan.data.mixture import Mixture
 from dhyan.data.permutation import derive_seed
 from dhyan.special_tokens import PAD
@@ -67,6 +67,39 @@ class TokenSequences:
         return builder.build()
 
 
+@dataclass(frozen=True)
+class FrameSequences:
+    """Sequences of frames end to end; sequence i is values[offsets[i] : offsets[i + 1]]."""
+
+    values: Num[np.ndarray, "W F"]
+    offsets: Int64[np.ndarray, " M"]
+
+    def lengths(self, rows: Int64[np.ndarray, " R"]) -> Int64[np.ndarray, " R"]:
+        """The number of frames of each of these sequences."""
+        return self.offsets[rows + 1] - self.offsets[rows]
+
+    def padded(self, rows: Int64[np.ndarray, " R"]) -> Frames:
+        """These sequences as one padded batch."""
+        starts, ends = self.offsets[rows].tolist(), self.offsets[rows + 1].tolist()
+        return Frames.pad([self.values[start:end] for start, end in zip(starts, ends, strict=True)])
+
+
+class FrameBuilder:
+    """Collects sequences of frames in memory."""
+
+    def __init__(self) -> None:
+        self.values, self.offsets = list[Num[np.ndarray, "_ F"]](), array("q", [0])
+
+    def add(self, frames: Num[np.ndarray, "_ F"]) -> None:
+        """Append a sequence."""
+        self.values.append(frames)
+        self.offsets.append(self.offsets[-1] + len(frames))
+
+    def build(self) -> FrameSequences:
+        """All sequences so far."""
+        return FrameSequences(np.concatenate(self.values), np.frombuffer(self.offsets, np.int64))
+
+
 class SequenceBuilder:
     """Collects sequences in memory."""
 
@@ -98,12 +131,12 @@ class BpeDropout:
 
 @dataclass(frozen=True)
 class Examples:
-    """Every source, ending in EOS, and its target, BOS … EOS, as token ids.
+    """Every source, token ids up to EOS or frames, and its target, BOS … EOS, as token ids.
 
     `mixture` says how often each example comes in an epoch; without one, once.
     """
 
-    source: TokenSequences
+    source: TokenSequences | FrameSequences
     target: TokenSequences
     mixture: Mixture | None = None
     bpe_dropout: BpeDropout | None = None
@@ -117,6 +150,7 @@ class Examples:
     def resegmented(self, rows: Int64[np.ndarray, " R"], seeds: Sequence[int]) -> "Examples":
         """These rows alone after BPE dropout, each by its own seed."""
         assert self.bpe_dropout is not None
+        assert isinstance(self.source, TokenSequences), "frames have no BPE dropout"
         max_tokens = self.bpe_dropout.max_tokens
         source, target = (
             sequences.resegmented(

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dhyan.batch import Tokens
+from dhyan.batch import pad_source
 from dhyan.config import DecodingOptions
 from dhyan.decoding.beam import Beam, Hypothesis
 from dhyan.decoding.forced_decoding import evaluation_mode
@@ -19,6 +19,7 @@ from dhyan.decoding.translator import Searcher, Translator
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.kernels.reference import extend_beam
 from dhyan.special_tokens import BOS, EOS
+from dhyan.text.codec import SourceSequence
 
 Fate = Literal["kept", "finished", "dropped"]
 
@@ -55,7 +56,7 @@ class BeamRecord:
 
     beam: int
     length_penalty: float
-    source: tuple[int, ...]
+    source: SourceSequence
     nodes: tuple[BeamNode, ...]
     results: tuple[int, ...]
 
@@ -174,26 +175,34 @@ def record_beam_search(
         translator.source, translator.target, options, translator.limits, translator.placeholders
     )
     [request] = builder.prepare([text], prefixes=prefix or None)
-    if not request.ids:
+    if not len(request.source):
         raise UserError("the sentence is empty: write something to translate")
     if request.required:
         raise UserError("a search with required placeholders is not recorded: leave out numbers")
     model, device = translator.ensemble, translator.device
     searcher = Searcher(
-        model, options, rules, translator.target, device, translator.tokens_per_batch
+        model,
+        options,
+        rules,
+        translator.target,
+        device,
+        translator.tokens_per_batch,
+        task_rules=translator.task_rules,
     )
     start = RecordingBeam.start(options.width, options.length_penalty, device)
     with evaluation_mode(model):
         [hypotheses] = extend_until_done(
             start,
             model,
-            Tokens.pad([request.ids]).to(device),
+            pad_source([request.source]).to(device),
             max_length=request.max_length,
             rules=searcher.all_rules([request]),
         )
     if not hypotheses:
         raise UserError("the model gives no token a finite score: its weights have diverged")
-    record = BeamRecord(options.width, options.length_penalty, request.ids, tuple(start.nodes), ())
+    record = BeamRecord(
+        options.width, options.length_penalty, request.source, tuple(start.nodes), ()
+    )
     nodes = {
         record.ids(index): index
         for index, node in enumerate(record.nodes)

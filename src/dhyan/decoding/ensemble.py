@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Source
 from dhyan.models.interface import AttentionLayer, State
 from dhyan.models.seq2seq import Seq2Seq
 
@@ -50,7 +50,7 @@ class Ensemble(nn.Module):
             for layer in model.attentions()
         ]
 
-    def start(self, source: Tokens) -> EnsembleState:
+    def start(self, source: Source) -> EnsembleState:
         """Encode the source with every model."""
         return EnsembleState(tuple(model.start(source) for model in self.members))
 

@@ -9,12 +9,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dhyan.attention_maps import AttentionWeights, watch
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Tokens, pad_source
 from dhyan.decoding.beam import Hypothesis
 from dhyan.decoding.ensemble import Ensemble
 from dhyan.errors import NO_ATTENTION, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.special_tokens import BOS, EOS
+from dhyan.text.codec import SourceSequence, source_length
 
 MIN_COVERAGE = 1e-6  # a source token without attention costs log of this, not −inf
 
@@ -48,12 +49,12 @@ class ForcedDecoding:
 
 def force_decode(
     model: Seq2Seq | Ensemble,
-    sources: Sequence[Sequence[int]],
+    sources: Sequence[SourceSequence],
     targets: Sequence[Sequence[int]],
     device: torch.device,
 ) -> ForcedDecoding:
-    """One forward pass over sources (with EOS) and targets (from BOS), recording attention."""
-    batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(device)
+    """One forward pass over sources (with EOS, if tokens) and targets (from BOS); records attention."""
+    batch = Batch(pad_source(sources), Tokens.pad(targets)).to(device)
     with evaluation_mode(model), torch.inference_mode(), watch(model) as recorder:
         logits = model(batch)
     labels = batch.labels.ids.unsqueeze(-1)
@@ -74,7 +75,7 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 
 def rank_by_coverage(
     model: Seq2Seq | Ensemble,
-    source: Sequence[int],
+    source: SourceSequence,
     hypotheses: Sequence[Hypothesis],
     *,
     weight: float,
@@ -91,7 +92,9 @@ def rank_by_coverage(
     rows = zip(hypotheses, targets, forced.source_attention(), strict=True)
     ranked = [
         replace(
-            hypothesis, score=hypothesis.score + weight * coverage(weights[: len(target) - 1, :-1])
+            hypothesis,
+            score=hypothesis.score
+            + weight * coverage(weights[: len(target) - 1, : source_length(source)]),
         )
         for hypothesis, target, weights in rows
     ]

@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from dhyan.config import DecodingOptions
 from dhyan.data.training_sentences import TrainingSentences
 from dhyan.decoding.constrained_beam import contains
 from dhyan.decoding.glossary import Glossary, Match, check_allowed, check_terms, encode_phrase
 from dhyan.decoding.rules import Phrase
 from dhyan.errors import UnsupportedOption, UserError
-from dhyan.special_tokens import EOS, UNK
+from dhyan.special_tokens import UNK
+from dhyan.text.codec import SourceCodec, SourceSequence, encode_sources, source_length
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import mask, mask_like, placeholder, restore
 from dhyan.text.pretokenization import WORD_MARK
@@ -47,16 +50,17 @@ class LengthLimits:
 
 @dataclass(frozen=True)
 class Request:
-    """One sentence to translate: token ids with EOS (none if it is empty), and its constraints.
+    """One source to translate and its constraints; `source` is as the encoder reads it.
 
-    `number` identifies the sentence, so that a sample drawn for it does not depend on its batch.
-    `max_length` counts EOS. `terms` are those of the glossary, which the first of the `required`
-    phrases spell. `spans` are behind the placeholders; for the `replaced` ones of them a glossary
-    term is required instead. `unknown_words` of the sentence are not in the source vocabulary, or
-    were never seen in training.
+    That is token ids up to EOS, or frames; it is empty for an empty sentence. `number` identifies
+    the sentence, so that a sample drawn for it does not depend on its batch. `max_length` counts
+    EOS. `terms` are those of the glossary, which the first of the `required` phrases spell. `spans`
+    are behind the placeholders; for the `replaced` ones of them a glossary term is required
+    instead. `unknown_words` of the sentence are not in the source vocabulary, or were never seen in
+    training.
     """
 
-    ids: tuple[int, ...]
+    source: SourceSequence
     index: int
     number: int
     max_length: int = 0
@@ -78,7 +82,7 @@ class Request:
     def limited(self, options: DecodingOptions, limits: LengthLimits) -> "Request":
         """The request with its maximum length: `max_length` of the options, or 3 × source + 50."""
         constrained = len(self.prefix) + sum(map(len, self.required))
-        default = 3 * max(len(self.ids) - 1, options.min_length) + 50 + constrained
+        default = 3 * max(source_length(self.source), options.min_length) + 50 + constrained
         limit = options.max_length or default
         limit = limit if limits.target is None else min(limit, limits.target)
         if options.min_length >= limit:
@@ -102,7 +106,7 @@ class Request:
 class RequestBuilder:
     """Makes requests of sentences: masks and encodes them, and works out their constraints."""
 
-    source: Tokenizer
+    source: SourceCodec
     target: Tokenizer
     options: DecodingOptions
     limits: LengthLimits
@@ -123,30 +127,33 @@ class RequestBuilder:
         check_terms(
             terms, forbidden, self.options, target=self.target, placeholders=self.placeholders
         )
-        matcher = Glossary.build(terms, self.source, self.placeholders) if terms else None
+        matcher = self._glossary(terms) if terms else None
         own_prefixes = _prefix_per_sentence(prefixes, len(sentences))
         if forbidden and any(own_prefixes):
             check_allowed(own_prefixes, forbidden, self.target, by="a prefix is")
         masked = [mask(sentence, self.placeholders) for sentence in sentences]
-        encoded = self.source.encode_batch([text for text, _ in masked])
+        encoded = encode_sources(self.source, [text for text, _ in masked])
         self._check_lengths(encoded)
         numbers = range(len(sentences)) if numbers is None else numbers
         rows = zip(masked, encoded, own_prefixes, numbers, strict=True)
         return [
-            self._constrained(
-                Request((*ids, EOS), index, number, spans=spans), text, prefix, matcher
-            )
-            if ids
+            self._constrained(Request(source, index, number, spans=spans), text, prefix, matcher)
+            if len(source)
             else Request((), index, number)
-            for index, ((text, spans), ids, prefix, number) in enumerate(rows)
+            for index, ((text, spans), source, prefix, number) in enumerate(rows)
         ]
 
-    def _check_lengths(self, encoded: Sequence[Sequence[int]]) -> None:
+    def _glossary(self, terms: Mapping[str, str]) -> Glossary:
+        if not isinstance(self.source, Tokenizer):
+            raise UnsupportedOption("{glossary}: its terms need a source of text")
+        return Glossary.build(terms, self.source, self.placeholders)
+
+    def _check_lengths(self, encoded: Sequence[SourceSequence]) -> None:
         longest = self.limits.source
         too_long = [
-            TooLong(index, len(ids), longest)
-            for index, ids in enumerate(encoded)
-            if len(ids) > longest
+            TooLong(index, source_length(source), longest)
+            for index, source in enumerate(encoded)
+            if source_length(source) > longest
         ]
         if too_long:
             first, *others = too_long
@@ -167,15 +174,18 @@ class RequestBuilder:
             required=(*phrases, *self._required_placeholders(spans, replaced, phrases)),
             terms=terms,
             replaced=replaced,
-            unknown_words=self._unknown_words(request.ids[:-1], masked, spans),
+            unknown_words=self._unknown_words(request.source, masked, spans),
         )
         return request.limited(self.options, self.limits)
 
     def _unknown_words(
-        self, ids: Sequence[int], masked: str, spans: Sequence[str]
+        self, source: SourceSequence, masked: str, spans: Sequence[str]
     ) -> tuple[str, ...]:
         """The words with an unknown token, then those that were never seen in training."""
-        words = self.source.unknown_words(ids, masked)
+        if isinstance(self.source, Tokenizer):
+            words = self.source.unknown_words([int(id) for id in source[:-1]], masked)
+        else:
+            words = self.source.unknown_words(np.asarray(source), masked)
         if self.training_sentences is not None:
             unseen = self.training_sentences.unseen_words(masked)
             words += [word for word in unseen if not any(word in known for known in words)]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.batch import Tokens
+from dhyan.batch import Source
 from dhyan.decoding.beam import Beam, BeamState, Hypothesis, make_hypothesis
 from dhyan.decoding.rules import Rule, forbid_tokens
 from dhyan.models.interface import State
@@ -24,7 +24,7 @@ returns one token a row."""
 class StepModel(Protocol):
     """A model that decodes token by token, as search needs it."""
 
-    def start(self, source: Tokens) -> State:
+    def start(self, source: Source) -> State:
         """Encode the source."""
         ...
 
@@ -43,7 +43,7 @@ def best_token(
 @torch.inference_mode()
 def greedy_search(
     model: StepModel,
-    source: Tokens,
+    source: Source,
     *,
     max_length: int | Int[Tensor, " B"],
     length_penalty: float = 0.0,
@@ -57,7 +57,8 @@ def greedy_search(
     unfinished; where the logits are NaN, its score is not finite.
     """
     max_lengths = _max_lengths(source, max_length)
-    ids = source.ids.new_full((len(source), int(max_lengths.max()) + 1), PAD)
+    shape = (len(source), int(max_lengths.max()) + 1)
+    ids = torch.full(shape, PAD, device=source.mask.device)
     ids[:, 0] = BOS
     total = torch.zeros(len(source), device=ids.device)
     state, alive = model.start(source), torch.arange(len(source), device=ids.device)
@@ -83,7 +84,7 @@ def greedy_search(
 
 def beam_search(
     model: StepModel,
-    source: Tokens,
+    source: Source,
     *,
     beam: int,
     max_length: int | Int[Tensor, " B"],
@@ -96,7 +97,7 @@ def beam_search(
     is done when it has `beam` finished hypotheses and no unfinished one scores above the last of
     them. Hypotheses cut off at the maximum length come last, unfinished.
     """
-    start = Beam.start(len(source), beam, length_penalty, source.ids.device)
+    start = Beam.start(len(source), beam, length_penalty, source.mask.device)
     return extend_until_done(start, model, source, max_length=max_length, rules=rules)
 
 
@@ -104,7 +105,7 @@ def beam_search(
 def extend_until_done(
     beam: BeamState,
     model: StepModel,
-    source: Tokens,
+    source: Source,
     *,
     max_length: int | Int[Tensor, " B"],
     rules: Sequence[Rule] = (),
@@ -149,6 +150,6 @@ def next_logprobs(
     return scores
 
 
-def _max_lengths(source: Tokens, max_length: int | Int[Tensor, " B"]) -> Int[Tensor, " B"]:
+def _max_lengths(source: Source, max_length: int | Int[Tensor, " B"]) -> Int[Tensor, " B"]:
     """One maximum length per sentence."""
-    return torch.as_tensor(max_length, device=source.ids.device).expand(len(source))
+    return torch.as_tensor(max_length, device=source.mask.device).expand(len(source))

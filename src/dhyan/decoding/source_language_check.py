@@ -47,6 +47,8 @@ class LanguageCheck:
     def of(cls, translator: Translator) -> "LanguageCheck":
         """The check for a text that a translator is given."""
         languages = translator.source_language, translator.language
+        if not isinstance(translator.source, Tokenizer):  # what is not text has no language
+            return cls(translator.target, translator.target, *languages, complete=True)
         return cls(translator.source, translator.target, *languages)
 
     def add(self, sentences: Iterable[str]) -> None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Unpack, overload
 
+import numpy as np
 import torch
 
-from dhyan.batch import Tokens
+from dhyan.batch import pad_source
 from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.data.permutation import derive_seed
 from dhyan.data.training_sentences import TrainingSentences
@@ -29,9 +30,13 @@ from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.notebook_display import Frame
 from dhyan.special_tokens import BOS, EOS
+from dhyan.text.codec import SourceCodec, encode_sources
 from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import Tokenizer
+
+RequestRule = Callable[[Tokenizer, Sequence[Request]], Rule]
+"""Makes the rule of a task for a batch of requests; a rule numbers sentences by their place in it."""
 
 MOST_SENTENCES = 2**20  # in one paragraph, so that no two sentences of an input share a number
 
@@ -49,6 +54,8 @@ class Translator:
 
     `other_models` share the vocabularies of `model`; the probabilities of all are averaged.
     `placeholders` are the kinds of spans that are copied: placeholders replace them for the model.
+    `task` is what else than translating the model was trained for, and `task_rules` keep the output
+    in its form, such as one label, or one tag for each word.
     `training_sentences` are those the model was trained on, if they are known: a word that none of
     them has is reported as unknown.
 
@@ -57,13 +64,15 @@ class Translator:
     """
 
     model: Seq2Seq
-    source: Tokenizer
+    source: SourceCodec
     target: Tokenizer
     language: str = ""
     source_language: str = ""
     limits: LengthLimits = field(default_factory=LengthLimits)
     options: DecodingOptions = field(default_factory=DecodingOptions)
     placeholders: tuple[str, ...] = ()
+    task: str = "translate"
+    task_rules: tuple[RequestRule, ...] = ()
     training_sentences: TrainingSentences | None = None
     other_models: tuple[Seq2Seq, ...] = ()
     tokens_per_batch: int = 4096
@@ -189,6 +198,7 @@ class Translator:
             self.device,
             self.tokens_per_batch,
             self.fast,
+            self.task_rules,
         )
         translations: dict[int, Translation] = {}
         for batch in searcher.search(requests):
@@ -250,6 +260,15 @@ class Translator:
         ]
 
     @property
+    def source_tokenizer(self) -> Tokenizer:
+        """The tokenizer of the source; an error for a model that reads frames."""
+        if not isinstance(self.source, Tokenizer):
+            raise UserError(
+                f"this model reads frames ({self.source.kind}); what was asked for needs tokens"
+            )
+        return self.source
+
+    @property
     def beam(self) -> int:
         """The default beam size."""
         return self.options.beam
@@ -263,9 +282,10 @@ class Translator:
         """The sentence as the model reads it, and the spans that placeholders replace."""
         return mask(sentence, self.placeholders)
 
-    def encode(self, sentence: str) -> list[int]:
-        """The token ids the model reads for a sentence, EOS at the end."""
-        return [*self.source.encode(self.with_placeholders(sentence)[0]), EOS]
+    def encode(self, sentence: str) -> Any:
+        """What the model reads of a sentence: token ids with EOS at the end, or frames."""
+        source = encode_sources(self.source, [self.with_placeholders(sentence)[0]])[0]
+        return source if len(source) else [EOS]
 
     def word_probs(self, translation: Translation) -> WordProbs:
         """The words of a finished translation of `source`, with their probabilities."""
@@ -326,12 +346,13 @@ class Searcher:
     device: torch.device
     tokens_per_batch: int
     fast: bool = False
+    task_rules: Sequence[RequestRule] = ()
 
     def search(
         self, requests: Sequence[Request]
     ) -> Iterator[list[tuple[Request, list[Hypothesis]]]]:
         """The hypotheses of every request that is not empty, best first or as sampled."""
-        requests = [request for request in requests if request.ids]
+        requests = [request for request in requests if len(request.source)]
         engine = self._engine_model(requests)
         for batch in [by_length(requests)] if engine else self._batches(requests):
             hypotheses = self._engine_search(engine, batch) if engine else self._plain_search(batch)
@@ -343,7 +364,10 @@ class Searcher:
         """The model if the engine can search for it: without rules and constraints."""
         constrained = any(request.prefix or request.required for request in requests)
         ruled = self.rules or self.options.min_length or self.options.no_repeat_ngram
-        if not self.fast or constrained or ruled or isinstance(self.model, Ensemble):
+        frames = any(isinstance(request.source, np.ndarray) for request in requests)
+        if not self.fast or constrained or ruled or self.task_rules or frames:
+            return None
+        if isinstance(self.model, Ensemble):
             return None
         from dhyan.decoding.engine import (
             engine_supports,  # imports kernels that a CPU has no use for
@@ -355,7 +379,7 @@ class Searcher:
         """Requests of similar length, to pad little; those with required phrases apart."""
         batch: list[Request] = []
         for request in by_length(requests):
-            size = (len(batch) + 1) * len(request.ids) * self.options.width
+            size = (len(batch) + 1) * len(request.source) * self.options.width
             alike = not batch or bool(batch[0].required) == bool(request.required)
             if batch and (size > self.tokens_per_batch or not alike):
                 yield batch
@@ -369,7 +393,7 @@ class Searcher:
 
         best_only = self.options.nbest == 1 and not self.options.coverage_penalty
         return engine_for(model).translate(
-            [request.ids for request in batch],
+            [list(request.source) for request in batch],
             beam=self.options.width,
             max_lengths=[request.max_length for request in batch],
             length_penalty=self.options.length_penalty,
@@ -378,7 +402,7 @@ class Searcher:
 
     def _plain_search(self, batch: Sequence[Request]) -> list[list[Hypothesis]]:
         """Greedy search, sampling, or one of the beam searches."""
-        source = Tokens.pad([request.ids for request in batch]).to(self.device)
+        source = pad_source([request.source for request in batch]).to(self.device)
         max_length = torch.tensor([request.max_length for request in batch]).to(self.device)
         rules = self.all_rules(batch)
         with evaluation_mode(self.model):
@@ -410,6 +434,7 @@ class Searcher:
     def all_rules(self, batch: Sequence[Request]) -> list[Rule]:
         """The rules of the call, of the options and of the requests; prefixes come first."""
         rules, required = list(self.rules), [request.required for request in batch]
+        rules += [make_rule(self.target, batch) for make_rule in self.task_rules]
         if self.options.min_length:
             rules.append(search_rules.min_length(self.options.min_length))
         if self.options.no_repeat_ngram:
@@ -443,7 +468,7 @@ class Searcher:
         """Every sentence's hypotheses with the coverage penalty in their scores."""
         weight = self.options.coverage_penalty
         return [
-            rank_by_coverage(self.model, request.ids, ranked, weight=weight, device=self.device)
+            rank_by_coverage(self.model, request.source, ranked, weight=weight, device=self.device)
             if ranked
             else ranked
             for request, ranked in zip(batch, hypotheses, strict=True)
@@ -452,4 +477,4 @@ class Searcher:
 
 def by_length(requests: Sequence[Request]) -> list[Request]:
     """Requests without required phrases first, the shortest first."""
-    return sorted(requests, key=lambda request: (bool(request.required), len(request.ids)))
+    return sorted(requests, key=lambda request: (bool(request.required), len(request.source)))

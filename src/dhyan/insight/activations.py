@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.attention import Attended
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Source, Tokens, pad_source
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
@@ -20,7 +20,12 @@ from dhyan.insight.explain import target_ids
 from dhyan.kernels.backend import reference_kernels
 from dhyan.models.interface import Decoder, Encoder
 from dhyan.models.rnn import BahdanauDecoder, LuongDecoder, RNNDecoder, RNNEncoder
-from dhyan.models.transformer import DecoderLayer, TransformerDecoder, TransformerEncoder
+from dhyan.models.transformer import (
+    DecoderLayer,
+    FrameEmbedding,
+    TransformerDecoder,
+    TransformerEncoder,
+)
 
 TOP_TOKENS = 8  # of each step, with their logits
 
@@ -86,7 +91,7 @@ def activations(translator: Translator, text: str, translation: Translation) -> 
     decoder, name = _decoder(translator)
     encoder = translator.model.encoder
     source, target = translator.encode(text), target_ids(translation)
-    batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
+    batch = Batch(pad_source([source]), Tokens.pad([target])).to(translator.device)
     recorder = _Recorder()
     with evaluation_mode(translator.model), reference_kernels():
         try:
@@ -110,8 +115,8 @@ def activations(translator: Translator, text: str, translation: Translation) -> 
         decoder=name,
         bidirectional=isinstance(encoder, RNNEncoder) and encoder.rnn.bidirectional,
         input_feeding=isinstance(decoder, LuongDecoder) and decoder.input_feeding,
-        source=_input_vectors(encoder, batch.source.ids, recorder.get("source")),
-        target=_input_vectors(decoder, batch.inputs.ids, recorder.get("target")),
+        source=_input_vectors(encoder, batch.source, recorder.get("source")),
+        target=_input_vectors(decoder, batch.inputs, recorder.get("target")),
         states=_on_cpu(recorder.first("states").states[0]),
         decoder_states=_decoder_states(recorder),
         layers=tuple(_residual_layer(layer, recorder) for layer in _layers(decoder)),
@@ -205,13 +210,12 @@ def _decoder_states(recorder: _Recorder) -> Tensor | None:
     return _on_cpu(torch.cat([recorder.first("first_state")[0, 0, -1:], *steps]))
 
 
-def _input_vectors(
-    side: Encoder | Decoder, ids: Int[Tensor, "1 T"], inputs: Tensor | None
-) -> InputVectors:
-    embeddings = _on_cpu(side.token_embedding(ids)[0])
+def _input_vectors(side: Encoder | Decoder, read: Source, inputs: Tensor | None) -> InputVectors:
+    embeddings = _on_cpu(side.token_embedding(read.inputs)[0])
     if inputs is None or not isinstance(side, TransformerEncoder | TransformerDecoder):
         return InputVectors(embeddings, embeddings, 1.0)
-    return InputVectors(embeddings, _on_cpu(inputs[0]), side.embedding.scale)
+    scale = 1.0 if isinstance(side.embedding, FrameEmbedding) else side.embedding.scale
+    return InputVectors(embeddings, _on_cpu(inputs[0]), scale)
 
 
 def _on_cpu(numbers: Tensor) -> Tensor:

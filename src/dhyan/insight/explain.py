@@ -11,8 +11,8 @@ from dhyan.attention_maps import AttentionMap, AttentionRole
 from dhyan.decoding.forced_decoding import force_decode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.special_tokens import BOS, EOS
+from dhyan.text.codec import SourceCodec, SourceSequence, pieces_of, words_of
 from dhyan.text.placeholders import restore
-from dhyan.text.tokenizer import Tokenizer
 
 
 def explain(
@@ -85,8 +85,8 @@ class Labels(NamedTuple):
     @classmethod
     def of(
         cls,
-        tokenizer: Tokenizer,
-        ids: Sequence[int],
+        codec: SourceCodec,
+        ids: SourceSequence,
         *,
         words: bool,
         text: str = "",
@@ -97,11 +97,11 @@ class Labels(NamedTuple):
         Placeholders are replaced by the text they stand for.
         """
         if words:
-            parts = tokenizer.words(ids, text)
+            parts = words_of(codec, ids, text)
             texts = [word.text for word in parts]
             spans = [(word.first, word.last) for word in parts]
         else:
-            texts, spans = tokenizer.pieces(ids, text), [(at, at + 1) for at in range(len(ids))]
+            texts, spans = pieces_of(codec, ids, text), [(at, at + 1) for at in range(len(ids))]
         labels = (restore(text, placeholders)[0] if placeholders else text for text in texts)
         return cls(tuple(labels), tuple(spans))
 

@@ -65,7 +65,7 @@ def read_probe_paragraphs(
     if len(usable) < FEWEST:
         raise UserError(
             f"model: of {sentences} sentences of the primer it knows the words of {len(usable)}, and "
-            f"{FEWEST} are needed; give one trained from English with data.task=primer"
+            f"{FEWEST} are needed; give one trained from English with data.synthetic=primer"
         )
     paragraphs = tuple(islice(make_paragraphs(usable, seed=seed, least=MAX_SENTENCES), count))
     names = sorted(person_names())

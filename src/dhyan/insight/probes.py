@@ -162,7 +162,7 @@ def read_probe_sentences(
     if known_words_only and len(selected) < FEWEST:
         raise UserError(
             f"model: of {count} sentences of the primer it knows the words of {len(selected)}, and "
-            f"{FEWEST} are needed; give one trained from English with data.task=primer, or more "
+            f"{FEWEST} are needed; give one trained from English with data.synthetic=primer, or more "
             "sentences"
         )
     pairs, ids, tenses, questions = zip(*selected.values(), strict=True)
@@ -303,7 +303,7 @@ def _levels(encoder: TransformerEncoder, source: Tokens) -> list[Float[Tensor, "
 
 def _span(translator: Translator, ids: list[int], text: str, word: str) -> tuple[int, int]:
     """The first token of a word, and the one after its last."""
-    for span in translator.source.words(ids, text):
+    for span in translator.source_tokenizer.words(ids, text):
         if span.text.lower() == word:
             return span.first, span.last
     raise UserError(f"word: {word!r} does not stand in {text!r}")

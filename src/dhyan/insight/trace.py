@@ -9,22 +9,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from dhyan.attention_maps import AttentionMap, AttentionRole, watch
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Tokens, pad_source
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import Labels, target_ids
 from dhyan.special_tokens import NAMES
+from dhyan.text.codec import SourceCodec, SourceSequence, pieces_of, words_of
 from dhyan.text.placeholders import restore
 from dhyan.text.tokenizer import Tokenizer
 
 SCHEMA = "dhyan-trace/2"
 SIDES = ("source", "decoder_input", "target")
+NO_ID = -1  # of a frame
 TOP_TOKENS = 5  # alternatives recorded at every step
 
 
@@ -157,7 +160,7 @@ def trace_translation(
     """The trace of a finished translation, by a second pass over all its tokens at once."""
     masked, placeholders = translator.with_placeholders(text)
     source, target = translator.encode(text), target_ids(translation)
-    batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
+    batch = Batch(pad_source([source]), Tokens.pad([target])).to(translator.device)
     network = translator.ensemble
     with evaluation_mode(network), torch.inference_mode(), watch(network) as recorder:
         logprobs = network(batch)[0].float().log_softmax(-1).cpu()
@@ -190,18 +193,19 @@ def trace_translation(
 class _SideLabels:
     """Turns token ids of one side into tokens and words with their text."""
 
-    tokenizer: Tokenizer
+    codec: SourceCodec
     placeholders: Sequence[str]
     text: str = ""
 
-    def side(self, ids: Sequence[int]) -> Side:
+    def side(self, ids: SourceSequence) -> Side:
         """Tokens and words, with the original text in place of placeholders."""
-        words = self.tokenizer.words(ids, self.text)
+        words = words_of(self.codec, ids, self.text)
         owners = [index for index, word in enumerate(words) for _ in range(word.first, word.last)]
-        labels = self.tokenizer.pieces(ids, self.text)
+        labels = pieces_of(self.codec, ids, self.text)
+        numbers = [NO_ID] * len(ids) if isinstance(ids, np.ndarray) else ids
         tokens = (
-            Token(self._restore(label), id, word, id < len(NAMES))
-            for label, id, word in zip(labels, ids, owners, strict=True)
+            Token(self._restore(label), id, word, NO_ID < id < len(NAMES))
+            for label, id, word in zip(labels, numbers, owners, strict=True)
         )
         return Side(tuple(tokens), tuple(self._restore(word.text) for word in words))
 

@@ -167,8 +167,8 @@ def _pair_sides(translator: Translator, source: str, target: str) -> tuple[_Side
 
 
 def _source_side(translator: Translator, masked: str) -> _Side:
-    ids = translator.source.encode(masked)
-    return _Side(ids, word_indices(translator.source, ids, masked))
+    ids = translator.source_tokenizer.encode(masked)
+    return _Side(ids, word_indices(translator.source_tokenizer, ids, masked))
 
 
 def _read(

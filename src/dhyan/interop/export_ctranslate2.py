@@ -23,8 +23,9 @@ from dhyan.models.build import build_model
 from dhyan.models.positions import NoPositions, Positions
 from dhyan.models.transformer import TransformerDecoder as DecoderModule
 from dhyan.models.transformer import TransformerEncoder as EncoderModule
-from dhyan.run.load import load_tokenizers, load_weights
+from dhyan.run.load import load_codecs, load_weights
 from dhyan.special_tokens import BOS, EOS, NAMES, UNK
+from dhyan.text.tokenizer import Tokenizer
 
 Precision = Literal["float32", "int8"]
 ARCHITECTURE, REVISION = "TransformerSpec", 7
@@ -43,7 +44,9 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
     recipe = checked.recipe
     for setting, value in _unsupported(recipe):
         raise UserError(f"{checked.name}: CTranslate2 cannot hold {setting} = {value}")
-    source, target = load_tokenizers(checked.files)
+    source, target = load_codecs(checked.files)
+    if not isinstance(source, Tokenizer):
+        raise UserError(f"{checked.name}: reads {source.kind}, which CTranslate2 cannot")
     module = build_model(recipe, len(source), len(target)).eval()
     load_weights(module, weights_from_bytes(checked.files["model.safetensors"]))
     encoder, decoder = cast(EncoderModule, module.encoder), cast(DecoderModule, module.decoder)
@@ -113,7 +116,7 @@ def _stack(
         f"{side}/pre_norm": _flag(section.norm == "pre"),
         f"{side}/activation": torch.tensor(ACTIVATIONS[section.activation], dtype=torch.int8),
         f"{side}/scale_embeddings": _flag(section.scale_embedding),
-        EMBEDDINGS[side == "decoder"]: stack.token_embedding.weight,
+        EMBEDDINGS[side == "decoder"]: weights["embedding.token_embedding.weight"],
         f"{side}/position_encodings/encodings": _table(stack.embedding.positions, positions),
     }
     if section.norm == "pre":

@@ -10,7 +10,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from dhyan import config
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Source, Tokens
 from dhyan.errors import UserError
 from dhyan.kernels.ops import rnn_state
 from dhyan.lessons.lesson import ProgressCallback, parse_learning_rate, parse_words
@@ -235,9 +235,10 @@ def _hidden(state: State) -> Float64[Tensor, "P D"]:
     return state.hidden[0, :, 0]
 
 
-def states_by_token(encoder: Encoder, source: Tokens) -> Float[Tensor, "B S P L D"]:
+def states_by_token(encoder: Encoder, source: Source) -> Float[Tensor, "B S P L D"]:
     """Every layer's state after each token, read one token at a time."""
     assert isinstance(encoder, RNNEncoder)
+    assert isinstance(source, Tokens)
     state, states = None, list[Tensor]()
     for position in range(source.ids.shape[1]):
         embedding = encoder.token_embedding(source.ids[:, position : position + 1])

@@ -73,6 +73,6 @@ def primer_sentences(
     if not selected:
         raise UserError(
             "model: it knows the words of none of the primer's sentences; give one trained with "
-            "data.task=primer"
+            "data.synthetic=primer"
         )
     return selected

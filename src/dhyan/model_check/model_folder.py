@@ -30,6 +30,7 @@ from dhyan.quantization import Shape, is_finite
 from dhyan.safe_io.bounded_files import is_sparse, open_file, read_file
 from dhyan.safe_io.json_toml import read_json, read_toml, safe_repr
 from dhyan.safe_io.safetensors_header import MAX_HEADER_BYTES, Header, InvalidHeader, read_header
+from dhyan.text.codec import codec_size
 from dhyan.text.safe_tokenizer import MAX_BYTES, count_pieces, decode_file
 
 RECIPE, WEIGHTS, SOURCE, TARGET = "recipe.toml", "model.safetensors", "source.json", "target.json"
@@ -164,8 +165,9 @@ def _is_hashed_first(manifest: Mapping[str, Any], name: str) -> bool:
 
 
 def _vocabulary_size(folder: Path, files: Mapping[str, bytes], name: str) -> int:
+    size = codec_size if name == SOURCE else count_pieces
     try:
-        return count_pieces(decode_file(files[name]))
+        return size(decode_file(files[name]))
     except ValueError as error:
         raise UserError(f"{folder / name}: {error}") from None
 

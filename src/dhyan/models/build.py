@@ -1,7 +1,5 @@
 """Build a model (embeddings, encoder, decoder, bridge) from the settings of a recipe."""
 
-from collections.abc import Callable
-
 from torch import nn
 
 from dhyan import config
@@ -21,9 +19,18 @@ from dhyan.models.positions import LearnedPositions, NoPositions, Positions, Sin
 from dhyan.models.recurrent_layers import STATE_PARTS, DirectBridge, LearnedBridge
 from dhyan.models.rnn import BahdanauDecoder, Bridge, LuongDecoder, RNNDecoder, RNNEncoder
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.models.stems import (
+    ConvolutionStem,
+    LinearStem,
+    SourceEmbedding,
+    Stem,
+    StripStem,
+    WordCharacterStem,
+)
 from dhyan.models.transformer import (
     DecoderLayer,
     EncoderLayer,
+    FrameEmbedding,
     TransformerDecoder,
     TransformerEmbedding,
     TransformerEncoder,
@@ -36,19 +43,23 @@ AnyDecoder = RecurrentDecoder | config.TransformerDecoder
 
 
 def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Seq2Seq:
-    """The recipe's model over vocabularies of the given sizes, with fresh weights."""
+    """The recipe's model over vocabularies of the given sizes, with fresh weights.
+
+    A source of frames has their width in place of a size, or the number of words they know.
+    """
     recipe.check()
     try:
-        encoder = build_encoder(recipe.encoder, source_size, recipe.data.max_tokens)
+        encoder = build_encoder(recipe, source_size)
         decoder = build_decoder(recipe, encoder, target_size)
     except ValueError as error:
         raise UserError(f"this recipe cannot be built: {error}") from None
     return Seq2Seq(encoder, decoder)
 
 
-def build_encoder(settings: AnyEncoder, vocabulary: int, max_length: int) -> Encoder:
+def build_encoder(recipe: config.Recipe, source_size: int) -> Encoder:
     """Any encoder."""
-    token_embedding = build_token_embedding(settings, vocabulary)
+    settings, max_length = recipe.encoder, recipe.data.max_tokens
+    token_embedding = build_source_embedding(recipe, source_size)
     match settings:
         case config.RNNEncoder():
             return RNNEncoder(
@@ -72,7 +83,12 @@ def build_encoder(settings: AnyEncoder, vocabulary: int, max_length: int) -> Enc
                 )
                 for _ in range(settings.layers)
             ]
-            embedding = build_transformer_embedding(settings, token_embedding, max_length)
+            embedding: TransformerEmbedding | FrameEmbedding
+            if isinstance(token_embedding, Stem):
+                positions = build_positions(settings, max_length)
+                embedding = FrameEmbedding(token_embedding, positions, dropout=settings.dropout)
+            else:
+                embedding = build_transformer_embedding(settings, token_embedding, max_length)
             return TransformerEncoder(
                 settings.width,
                 embedding,
@@ -86,7 +102,10 @@ def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> D
     """Any decoder, fitted to the encoder it attends to."""
     settings = recipe.decoder
     shared = settings.share_source_embedding
-    embedding = encoder.token_embedding if shared else build_token_embedding(settings, vocabulary)
+    embedding = build_token_embedding(settings, vocabulary)
+    if shared:
+        assert not isinstance(encoder.token_embedding, Stem), "checked with the recipe"
+        embedding = encoder.token_embedding
     longest = recipe.data.max_tokens
     match settings:
         case config.TransformerDecoder():
@@ -192,6 +211,37 @@ def build_token_embedding(settings: AnyEncoder | AnyDecoder, vocabulary: int) ->
     return token_embedding
 
 
+def build_source_embedding(recipe: config.Recipe, source_size: int) -> SourceEmbedding:
+    """The embedding of the source vocabulary; for a source of frames, its stem."""
+    settings, frames = recipe.encoder, recipe.frames
+    match recipe.text.source_codec:
+        case "word_characters":
+            width = settings.embedding_width
+            if isinstance(settings, config.TransformerEncoder):  # both parts make up its width
+                width -= frames.filters
+            return WordCharacterStem(
+                source_size,
+                frames.characters,
+                width=width,
+                character_width=frames.character_width,
+                filters=frames.filters,
+                word_dropout=frames.word_dropout,
+                frozen=settings.freeze_embedding,
+            )
+        case "image_columns" | "image_patches":
+            width = settings.embedding_width
+            match frames.stem:
+                case "linear":
+                    return LinearStem(source_size, width)
+                case "convolution":
+                    return ConvolutionStem(source_size, width, kernel=frames.kernel)
+                case "strips":
+                    return StripStem(
+                        source_size, width, height=frames.height, channels=frames.channels
+                    )
+    return build_token_embedding(settings, source_size)
+
+
 def build_feed_forward(
     settings: config.TransformerEncoder | config.TransformerDecoder,
 ) -> FeedForward:
@@ -204,22 +254,29 @@ def build_feed_forward(
     )
 
 
+def build_positions(
+    settings: config.TransformerEncoder | config.TransformerDecoder, max_length: int
+) -> Positions:
+    """Position embeddings; learned ones cover the longest sentence with BOS and EOS."""
+    match settings.positions:
+        case "learned":
+            return LearnedPositions(settings.width, max_length + 2)
+        case "sinusoidal":
+            return Sinusoids(settings.width, settings.sinusoids)
+    return NoPositions(settings.width)
+
+
 def build_transformer_embedding(
     settings: config.TransformerEncoder | config.TransformerDecoder,
     token_embedding: TokenEmbedding,
     max_length: int,
 ) -> TransformerEmbedding:
-    """Tokens and positions; learned positions cover the longest sentence with BOS and EOS."""
+    """The embedding of tokens and positions."""
     if isinstance(token_embedding, OneHot):
         raise ValueError("a Transformer needs an embedding: one-hot vectors are for RNNs")
-    positions: dict[str, Callable[[], Positions]] = {
-        "learned": lambda: LearnedPositions(settings.width, max_length + 2),
-        "sinusoidal": lambda: Sinusoids(settings.width, settings.sinusoids),
-    }
-    build_positions = positions.get(settings.positions, lambda: NoPositions(settings.width))
     return TransformerEmbedding(
         token_embedding,
-        build_positions(),
+        build_positions(settings, max_length),
         scaled=settings.scale_embedding,
         dropout=settings.dropout,
     )

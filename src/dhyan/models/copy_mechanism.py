@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.attention import Attention, Memory
+from dhyan.batch import Tokens
 from dhyan.kernels.ops import at_least_float32
 from dhyan.models.embedding import TokenEmbedding
 from dhyan.models.interface import AttentionLayer, Decoder, Encoded, State
@@ -73,6 +74,8 @@ class CopyingDecoder(nn.Module):
 
     def start(self, encoded: Encoded) -> CopyingState:
         """The source is remembered a second time, for copying."""
+        if not isinstance(encoded.source, Tokens):
+            raise ValueError("copying needs a source of tokens")
         memory = self.copy_attention.remember(encoded.states, encoded.mask)
         return CopyingState(self.decoder.start(encoded), memory, encoded.source.ids)
 

@@ -8,8 +8,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from dhyan.attention import Attention, Mask
-from dhyan.batch import Tokens
+from dhyan.batch import Source
 from dhyan.models.embedding import TokenEmbedding
+from dhyan.models.stems import SourceEmbedding
 
 AttentionRole = Literal["encoder_self", "decoder_self", "cross"]
 """Self-attention of the encoder or the decoder, or attention of the decoder to the source."""
@@ -35,11 +36,11 @@ class AttentionLayer:
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded source sentence: one state per token, and one vector for the whole."""
+    """An encoded source: one state per token or frame, and one vector for the whole."""
 
     states: Float[Tensor, "B S D"]
     summary: Float[Tensor, "B K"]
-    source: Tokens
+    source: Source
 
     @property
     def mask(self) -> Bool[Tensor, "B S"]:
@@ -58,15 +59,15 @@ class State(Protocol):
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Encodes a sentence.
+    """Encodes a sentence, or a sequence of frames.
 
-    Its states are `width` wide; its summary is a state of `summary_shape` (parts, layers, width),
-    flattened; `final_state_mask` masks all but the state it computed last; `max_length` is the most
-    tokens it takes, if there is a limit.
+    Its `token_embedding` is a stem if it reads frames. Its states are `width` wide; its summary is
+    a state of `summary_shape` (parts, layers, width), flattened; `final_state_mask` masks all but
+    the state it computed last; `max_length` is the most tokens it takes, if there is a limit.
     """
 
     @property
-    def token_embedding(self) -> TokenEmbedding: ...  # noqa: D102
+    def token_embedding(self) -> SourceEmbedding: ...  # noqa: D102
     @property
     def width(self) -> int: ...  # noqa: D102
     @property
@@ -76,8 +77,8 @@ class Encoder(Protocol):
     @property
     def max_length(self) -> int | None: ...  # noqa: D102
 
-    def __call__(self, source: Tokens) -> Encoded:
-        """One state per token, in the order of the sentence."""
+    def __call__(self, source: Source) -> Encoded:
+        """One state per token or frame, in the order of the source."""
         ...
 
     def attentions(self) -> Sequence[AttentionLayer]:

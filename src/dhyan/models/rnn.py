@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.attention import Attended, Attention, Memory, first_position, last_position
-from dhyan.batch import Tokens
+from dhyan.batch import Source
 from dhyan.kernels.ops import bahdanau_decoder, luong_decoder, maxout, padded_rnn
 from dhyan.models.embedding import TokenEmbedding, output_layer
 from dhyan.models.interface import AttentionLayer, Encoded
@@ -20,6 +20,7 @@ from dhyan.models.recurrent_layers import (
     LearnedBridge,
     Recurrence,
 )
+from dhyan.models.stems import SourceEmbedding
 
 Bridge = LearnedBridge | DirectBridge
 Attend = Callable[[Tensor, Memory], Attended]
@@ -36,7 +37,7 @@ class RNNEncoder(nn.Module):
 
     def __init__(
         self,
-        token_embedding: TokenEmbedding,
+        token_embedding: SourceEmbedding,
         *,
         width: int,
         layers: int = 1,
@@ -62,9 +63,9 @@ class RNNEncoder(nn.Module):
             dropout=dropout if layers > 1 else 0.0,
         )
 
-    def forward(self, source: Tokens) -> Encoded:
+    def forward(self, source: Source) -> Encoded:
         """One state per token, in the order of the sentence in whichever order it was read."""
-        embedded = self.dropout(self.token_embedding(source.ids))
+        embedded = self.dropout(self.token_embedding(source.inputs))
         states, last = padded_rnn(self.rnn, embedded, source.mask, reverse=self.reverse)
         return Encoded(states, last.flatten(1), source)
 

@@ -3,7 +3,7 @@
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Source
 from dhyan.models.interface import AttentionLayer, Decoder, Encoder, State
 
 
@@ -20,7 +20,7 @@ class Seq2Seq(nn.Module):
         logits, _ = self.decoder(batch.inputs.ids, self.start(batch.source))
         return logits
 
-    def start(self, source: Tokens) -> State:
+    def start(self, source: Source) -> State:
         """Encode the source; the decoder's state before the first token."""
         return self.decoder.start(self.encoder(source))
 

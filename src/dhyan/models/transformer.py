@@ -15,11 +15,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.attention import Attention, Memory, last_position
-from dhyan.batch import Tokens
+from dhyan.batch import Frames, Source
 from dhyan.kernels.ops import add, add_norm, embedding, norm, residual_norm
 from dhyan.models.embedding import output_layer
 from dhyan.models.interface import AttentionLayer, Encoded
 from dhyan.models.positions import Positions
+from dhyan.models.stems import SourceEmbedding, Stem
 from dhyan.special_tokens import EOS
 
 
@@ -53,6 +54,21 @@ class TransformerEmbedding(nn.Module):
         )
 
 
+class FrameEmbedding(nn.Module):
+    """The vectors of a stem, plus position embeddings: the embedding of frames."""
+
+    def __init__(self, stem: Stem, positions: Positions, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.token_embedding = stem
+        self.positions = positions
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, frames: Frames) -> Float[Tensor, "B S D"]:
+        """The vectors of all frames."""
+        vectors = self.token_embedding(frames)
+        return self.dropout(vectors + self.positions(0, vectors.shape[1]))
+
+
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward (figure 1, left); without attention, feed-forward alone.
 
@@ -78,11 +94,11 @@ class EncoderLayer(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
+    def forward(self, x: Float[Tensor, "B S D"], source: Source) -> Float[Tensor, "B S D"]:
         """Every position attends where the attention's mask allows; never to padding."""
         return self._pre_norm(x, source) if self.pre_norm else self._post_norm(x, source)
 
-    def _pre_norm(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
+    def _pre_norm(self, x: Float[Tensor, "B S D"], source: Source) -> Float[Tensor, "B S D"]:
         if self.self_attention is None or self.self_attention_norm is None:
             residual, hidden = residual_norm(x, self.feed_forward_norm)
         else:
@@ -91,7 +107,7 @@ class EncoderLayer(nn.Module):
             residual, hidden = add_norm(residual, output, self.feed_forward_norm, self.dropout)
         return add(residual, self.feed_forward(hidden), self.dropout)
 
-    def _post_norm(self, x: Float[Tensor, "B S D"], source: Tokens) -> Float[Tensor, "B S D"]:
+    def _post_norm(self, x: Float[Tensor, "B S D"], source: Source) -> Float[Tensor, "B S D"]:
         if self.self_attention is not None and self.self_attention_norm is not None:
             output = self.self_attention.self_attend(x, source.mask).context
             _, x = add_norm(x, output, self.self_attention_norm, self.dropout)
@@ -109,7 +125,7 @@ class TransformerEncoder(nn.Module):
     def __init__(
         self,
         width: int,
-        embedding: TransformerEmbedding,
+        embedding: TransformerEmbedding | FrameEmbedding,
         layers: Sequence[EncoderLayer],
         *,
         pre_norm: bool = True,
@@ -126,8 +142,8 @@ class TransformerEncoder(nn.Module):
         self.final_norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
 
     @property
-    def token_embedding(self) -> nn.Embedding:
-        """The embedding of its vocabulary."""
+    def token_embedding(self) -> SourceEmbedding:
+        """The embedding of its vocabulary, or its stem."""
         return self.embedding.token_embedding
 
     def attentions(self) -> list[AttentionLayer]:
@@ -139,11 +155,11 @@ class TransformerEncoder(nn.Module):
             if attention is not None
         ]
 
-    def forward(self, source: Tokens) -> Encoded:
+    def forward(self, source: Source) -> Encoded:
         """All positions at once."""
         if not self.reads_eos:
             source = source.without(EOS)
-        x = self.embedding(source.ids)
+        x = self.embedding(source.inputs)
         for layer in self.layers:
             x = layer(x, source)
         states = norm(x, self.final_norm)

@@ -17,10 +17,14 @@ from dhyan.data.permutation import derive_seed
 from dhyan.data.training_sentences import TrainingSentences
 from dhyan.errors import UserError, spell, spell_option, spell_setting
 from dhyan.model_check import read_model
+from dhyan.models.interface import Encoder as EncoderModule
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.load import load_tokenizers, load_weights, weights_of
+from dhyan.models.stems import WordCharacterStem
+from dhyan.run.load import load_codecs, load_weights, weights_of
 from dhyan.special_tokens import NAMES
+from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer
+from dhyan.text.word_characters import WordCharacters
 from dhyan.text.word_vectors import read_vectors, vector_width
 
 logger = logging.getLogger(__name__)
@@ -29,7 +33,7 @@ NOISE = 0.1  # of the standard deviation of the old rows, so that no two new row
 NEW = -1  # stands for the row of a token that the old vocabulary lacks
 OUTPUTS = ("decoder.output", "decoder.decoder.output")  # output layer; inside a copy mechanism
 
-Tokenizers = tuple[Tokenizer, Tokenizer]
+Codecs = tuple[SourceCodec, Tokenizer]
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class PretrainedModel:
 
     path: str | Path
     recipe: Recipe
-    tokenizers: Tokenizers
+    codecs: Codecs
     weights: Mapping[str, Tensor]
     training_sentences: TrainingSentences | None
 
@@ -47,8 +51,8 @@ class PretrainedModel:
         """The model of a run folder (its best checkpoint), of one checkpoint, or of a name."""
         model = read_model(path)
         weights = weights_from_bytes(model.files["model.safetensors"])
-        tokenizers = load_tokenizers(model.files)
-        return cls(path, model.recipe, tokenizers, weights, model.training_sentences)
+        codecs = load_codecs(model.files)
+        return cls(path, model.recipe, codecs, weights, model.training_sentences)
 
 
 def read_initial_files(recipe: Recipe) -> PretrainedModel | None:
@@ -93,18 +97,18 @@ def _check_vectors(side: str, settings: Encoder | Decoder) -> None:
         )
 
 
-def first_tokenizers(recipe: Recipe, corpus: Corpus) -> Tokenizers:
-    """The tokenizers of a recipe with training.init_from."""
-    return choose_tokenizers(recipe, PretrainedModel.read(recipe.training.init_from), corpus)
+def first_codecs(recipe: Recipe, corpus: Corpus) -> Codecs:
+    """The codecs of a recipe with training.init_from."""
+    return choose_codecs(recipe, PretrainedModel.read(recipe.training.init_from), corpus)
 
 
-def choose_tokenizers(recipe: Recipe, pretrained: PretrainedModel, corpus: Corpus) -> Tokenizers:
-    """The tokenizers of the run: those of the model, those extended, or new ones."""
+def choose_codecs(recipe: Recipe, pretrained: PretrainedModel, corpus: Corpus) -> Codecs:
+    """The codecs of the run: those of the model, those extended, or new ones."""
     _check_tokenizers(recipe, pretrained)
     if recipe.training.init_vocabulary == "new":
-        return corpus.make_tokenizers(recipe)
+        return corpus.make_codecs(recipe)
     if recipe.training.init_vocabulary == "keep":
-        return pretrained.tokenizers
+        return pretrained.codecs
     text, pairs = recipe.text, list(corpus.vocabulary_pairs(recipe))
     if text.shared_vocabulary:
         both = [side for pair in pairs for side in (pair.source, pair.target)]
@@ -124,7 +128,7 @@ def _check_tokenizers(recipe: Recipe, pretrained: PretrainedModel) -> None:
             f"text.placeholders: {', '.join(sorted(added))}: {pretrained.path} has no tokens for "
             f"these; leave them out, or give {_vocabulary('extend')} or new"
         )
-    for key in ("tokenizer", "shared_vocabulary"):
+    for key in ("tokenizer", "source_codec", "target_codec", "shared_vocabulary"):
         here, there = getattr(recipe.text, key), getattr(pretrained.recipe.text, key)
         if here != there and recipe.training.init_vocabulary != "new":
             raise UserError(
@@ -141,7 +145,12 @@ def _vocabulary(choice: str) -> str:
 def _extend(
     pretrained: PretrainedModel, side: str, sentences: Iterable[str], size: int
 ) -> Tokenizer:
-    old = pretrained.tokenizers[side == "target"]
+    old = pretrained.codecs[side == "target"]
+    if not isinstance(old, Tokenizer):
+        raise UserError(
+            f"training.init_vocabulary: {old.kind} have no vocabulary to extend; give "
+            f"{_vocabulary('keep')}"
+        )
     if size <= len(old):
         raise UserError(
             f"text.{side}_vocabulary_size: {size:,} leaves no room for new tokens, the vocabulary of "
@@ -151,7 +160,7 @@ def _extend(
 
 
 def transfer_weights(
-    model: Seq2Seq, pretrained: PretrainedModel, tokenizers: Tokenizers, *, seed: int
+    model: Seq2Seq, pretrained: PretrainedModel, tokenizers: Codecs, *, seed: int
 ) -> None:
     """Copy the weights of a pretrained model; embeddings and output rows follow their tokens.
 
@@ -160,9 +169,8 @@ def transfer_weights(
     """
     matches = {
         side: match_tokens(old, new)
-        for side, old, new in zip(
-            ("source", "target"), pretrained.tokenizers, tokenizers, strict=True
-        )
+        for side, old, new in zip(("source", "target"), pretrained.codecs, tokenizers, strict=True)
+        if isinstance(old, Tokenizer) and isinstance(new, Tokenizer)
     }
     for side, rows in matches.items():
         matched = int((rows != NEW).sum())
@@ -172,7 +180,7 @@ def transfer_weights(
     generator = torch.Generator().manual_seed(derive_seed(seed, len(matches)))
     sides, weights = vocabulary_weights(model), dict(pretrained.weights)
     for name, side in sides.items():
-        if name in weights:
+        if name in weights and side in matches:
             weights[name] = rearrange_rows(weights[name], matches[side], generator)
     try:
         load_weights(model, weights)
@@ -199,7 +207,7 @@ def rearrange_rows(table: Tensor, rows: Int[Tensor, " V"], generator: torch.Gene
 
 def vocabulary_weights(model: Seq2Seq) -> dict[str, str]:
     """The weights with one row per token, and the side of their vocabulary."""
-    words = {"source": model.encoder.token_embedding, "target": model.decoder.token_embedding}
+    words = {"source": word_embedding(model.encoder), "target": model.decoder.token_embedding}
     sides = {id(getattr(table, "weight", None)): side for side, table in words.items()}
     weights = {}
     for name, weight in weights_of(model).items():
@@ -210,19 +218,25 @@ def vocabulary_weights(model: Seq2Seq) -> dict[str, str]:
     return weights
 
 
-def load_word_vectors(
-    model: Seq2Seq, *, recipe: Recipe, tokenizers: tuple[Tokenizer, Tokenizer]
-) -> None:
+def load_word_vectors(model: Seq2Seq, *, recipe: Recipe, tokenizers: Codecs) -> None:
     """Fill the embeddings for which the recipe names a file, and log how many words it has."""
     paths = (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding)
-    embeddings = (model.encoder.token_embedding, model.decoder.token_embedding)
-    for path, embedding, tokenizer in zip(paths, embeddings, tokenizers, strict=True):
-        if path and isinstance(embedding, nn.Embedding):  # one-hot input has none
-            logger.info(fill_rows(embedding, Path(path), tokenizer))
+    embeddings = (word_embedding(model.encoder), model.decoder.token_embedding)
+    for path, embedding, codec in zip(paths, embeddings, tokenizers, strict=True):
+        if not path or not isinstance(embedding, nn.Embedding):  # one-hot input has none
+            continue
+        if isinstance(codec, Tokenizer | WordCharacters):
+            logger.info(fill_rows(embedding, Path(path), codec))
+
+
+def word_embedding(encoder: EncoderModule) -> nn.Module:
+    """The embedding of an encoder's vocabulary, or of the words that its stem knows."""
+    stem = encoder.token_embedding
+    return stem.words if isinstance(stem, WordCharacterStem) else stem
 
 
 @torch.no_grad()
-def fill_rows(embedding: nn.Embedding, path: Path, tokenizer: Tokenizer) -> str:
+def fill_rows(embedding: nn.Embedding, path: Path, tokenizer: Tokenizer | WordCharacters) -> str:
     """Give every token that is a word its vector, and return the coverage; others stay random."""
     plain = {id: tokenizer.plain(id) for id in range(len(NAMES), len(tokenizer))}
     words = {id: word for id, word in plain.items() if word}

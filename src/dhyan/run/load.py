@@ -15,6 +15,8 @@ from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.tasks import find_task
+from dhyan.text.codec import SourceCodec, read_codec
 from dhyan.text.tokenizer import Tokenizer
 
 DEVICES = {"cpu", "cuda", "mps"}
@@ -36,7 +38,7 @@ def load(folder: str | Path, *, device: str = "auto") -> Translator:
 
 def build_translator(checked: CheckedModel, device: torch.device) -> Translator:
     """A translator from a model that was read and checked."""
-    source, target = load_tokenizers(checked.files)
+    source, target = load_codecs(checked.files)
     model = build_model(checked.recipe, len(source), len(target))
     load_weights(model, weights_from_bytes(checked.files["model.safetensors"]))
     translator = make_translator(checked.recipe, model.to(device).eval(), source, target, device)
@@ -104,10 +106,12 @@ def _difference(first: Translator, other: Translator) -> str:
     return ""
 
 
-def _vocabulary_difference(first: Tokenizer, other: Tokenizer) -> str:
-    """How two vocabularies differ; empty if they do not."""
+def _vocabulary_difference(first: SourceCodec, other: SourceCodec) -> str:
+    """How two codecs differ; empty if they do not."""
     if first.to_json() == other.to_json():
         return ""
+    if not isinstance(first, Tokenizer) or not isinstance(other, Tokenizer):
+        return f"{first.kind} and {other.kind}, or other settings of them"
     pieces, other_pieces = list(first.piece_ids()), list(other.piece_ids())
     sizes = f"{len(pieces):,} tokens and {len(other_pieces):,}"
     for id, (piece, other_piece) in enumerate(zip(pieces, other_pieces, strict=False)):
@@ -140,16 +144,16 @@ def load_saved_recipe(files: Mapping[str, bytes]) -> Recipe:
     return parse_saved_recipe(files["recipe.toml"])
 
 
-def load_tokenizers(files: Mapping[str, bytes]) -> tuple[Tokenizer, Tokenizer]:
-    """The source and target tokenizers of a checkpoint."""
+def load_codecs(files: Mapping[str, bytes]) -> tuple[SourceCodec, Tokenizer]:
+    """The source and target codecs of a checkpoint."""
     source, target = (files[f"{side}.json"].decode() for side in ("source", "target"))
-    return Tokenizer.from_json(source), Tokenizer.from_json(target)
+    return read_codec(source), Tokenizer.from_json(target)
 
 
 def make_translator(
-    recipe: Recipe, model: Seq2Seq, source: Tokenizer, target: Tokenizer, device: torch.device
+    recipe: Recipe, model: Seq2Seq, source: SourceCodec, target: Tokenizer, device: torch.device
 ) -> Translator:
-    """A model with its tokenizers and the recipe's decoding options."""
+    """A model with its codecs, the recipe's decoding options and the rules of its task."""
     positions, max_length = model.encoder.max_length, recipe.decoding.max_source_length
     return Translator(
         model,
@@ -163,6 +167,8 @@ def make_translator(
         ),
         options=recipe.decoding,
         placeholders=recipe.text.placeholders,
+        task=recipe.task,
+        task_rules=find_task(recipe.task).rules,
         device=device,
     )
 

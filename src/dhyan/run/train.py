@@ -40,7 +40,7 @@ from dhyan.run.build_trainer import (
 from dhyan.run.environment import deterministic_algorithms, saved_threads, set_threads
 from dhyan.run.fine_tune import (
     PretrainedModel,
-    choose_tokenizers,
+    choose_codecs,
     load_word_vectors,
     read_initial_files,
     transfer_weights,
@@ -48,8 +48,8 @@ from dhyan.run.fine_tune import (
 from dhyan.run.load import (
     MODEL_FILES,
     choose_device,
+    load_codecs,
     load_saved_recipe,
-    load_tokenizers,
     load_weights,
     make_translator,
 )
@@ -63,6 +63,8 @@ from dhyan.run.resume_checks import (
 )
 from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder, save_start_recipe
 from dhyan.run.tensorboard import TensorBoardLog
+from dhyan.tasks import with_task
+from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.training.events import Event, Saved
 from dhyan.training.resume import restore
@@ -134,6 +136,7 @@ def train(
     error. With `wait` it waits for another process that is training there.
     """
     recipe, out = parse_arguments(recipe, out)
+    recipe = with_task(recipe)
     torch_device = choose_device(device)
     if resume:
         check_resumable(out)
@@ -194,7 +197,7 @@ def start_run(
 ) -> tuple[RunFolder, Trainer]:
     """A new run, with random weights or with those of a pretrained model."""
     if pretrained:
-        tokenizers = choose_tokenizers(recipe, pretrained, corpus)
+        tokenizers = choose_codecs(recipe, pretrained, corpus)
         for path in (recipe.encoder.pretrained_embedding, recipe.decoder.pretrained_embedding):
             if path:
                 logger.warning(f"{path} is not read: the embeddings are those of {pretrained.path}")
@@ -205,7 +208,7 @@ def start_run(
             seed=recipe.training.seed,
         )
     else:
-        tokenizers = corpus.make_tokenizers(recipe)
+        tokenizers = corpus.make_codecs(recipe)
         initialize = partial(load_word_vectors, recipe=recipe, tokenizers=tokenizers)
     seen = [corpus.training_sentences(), *([pretrained.training_sentences] if pretrained else [])]
     sentences = merge(seen)
@@ -238,7 +241,7 @@ def resume_run(
     folder, trainer = build_run(
         recipe,
         corpus,
-        load_tokenizers(files),
+        load_codecs(files),
         checkpoint.parent,
         initialize=partial(load_weights, saved=weights_from_bytes(files["model.safetensors"])),
         device=device,
@@ -266,7 +269,7 @@ def resume_run(
 def build_run(
     recipe: Recipe,
     corpus: Corpus,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: tuple[SourceCodec, Tokenizer],
     out: Path,
     *,
     initialize: Callable[[Seq2Seq], None],

@@ -16,6 +16,7 @@ from dhyan.serving.worker_protocol import (
     run_worker,
 )
 from dhyan.text.languages import UNDETERMINED
+from dhyan.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from dhyan.decoding.glossary import Glossary
@@ -76,7 +77,9 @@ class TranslationWorker:
         tokenizers = (self.translator.source, self.translator.target)
         words: dict[str, set[str]] = {}
         for language, tokenizer in zip(self.languages, tokenizers, strict=True):
-            words.setdefault(language, set()).update(map(tokenizer.plain, range(len(tokenizer))))
+            known = words.setdefault(language, set())
+            if isinstance(tokenizer, Tokenizer):
+                known.update(map(tokenizer.plain, range(len(tokenizer))))
         return {language: sorted(known) for language, known in words.items()}
 
     def card(self) -> dict[str, Any]:
@@ -131,7 +134,9 @@ class TranslationWorker:
             return None
         check_glossary(options.glossary)
         translator = self.translator
-        return Glossary.build(dict(options.glossary), translator.source, translator.placeholders)
+        return Glossary.build(
+            dict(options.glossary), translator.source_tokenizer, translator.placeholders
+        )
 
     def _text_job(self, text: JobText, options: JobOptions) -> TextJob:
         from dhyan.text.sentence_splitter import split_paragraph

@@ -1,4 +1,4 @@
-"""Example sentences of the studio: everyday ones, hard ones, and those of toy tasks.
+"""Example sentences of the studio: everyday ones, hard ones, and those of synthetic corpora.
 
 The default sentences are in no training text of the pretrained models, and each of these models
 translates every one of them sensibly by greedy search; `tests/studio/test_examples.py` checks both.
@@ -21,14 +21,14 @@ MAX_OWN_CHARACTERS = 120
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence of a language or a toy task, and the phenomenon that a hard one shows.
+    """A sentence of a language or a synthetic corpus, and the phenomenon that a hard one shows.
 
     `model` names the only model that a sentence of its own validation text is for.
     """
 
     text: str
     language: str = ENGLISH
-    task: str = ""
+    synthetic: str = ""
     phenomenon: str = ""
     hard: bool = False
     model: str = ""
@@ -70,8 +70,8 @@ HARD = tuple(
 )
 
 TOYS = tuple(
-    Example(text, task=task)
-    for task, texts in {
+    Example(text, synthetic=corpus)
+    for corpus, texts in {
         "copy": ("n a m a s t e", "d h y a n", "s t u d i o"),
         "reverse": ("n a m a s t e", "d h y a n", "s t u d i o"),
         "dates": ("25 march 1998", "1 january 2031", "30 november 1875"),
@@ -88,14 +88,14 @@ TOYS = tuple(
 
 
 def examples() -> tuple[Example, ...]:
-    """The default sentences, the hard ones, and those of the toy tasks."""
+    """The default sentences, the hard ones, and those of synthetic corpora."""
     return DEFAULT + HARD + TOYS
 
 
 def own_examples(name: str, folder: Path) -> list[Example]:
     """The first sentences of a model's validation text, if none of the others fits its language."""
     data = load_recipe(str(find_checkpoint(folder) / "recipe.toml")).data
-    if data.task or data.source_language == ENGLISH or not data.valid_source:
+    if data.synthetic or data.source_language == ENGLISH or not data.valid_source:
         return []
     try:
         with open(data.valid_source, encoding="utf-8") as file:

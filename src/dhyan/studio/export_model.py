@@ -167,11 +167,15 @@ def int8_weights(checked: CheckedModel) -> bytes:
 
 
 def _examples(card: ModelCard) -> list[dict[str, Any]]:
-    """The examples of the model's task or language."""
+    """The examples of the model's synthetic corpus or language."""
     fitting = (
         example
         for example in examples()
-        if (example.task == card.task if card.task else example.language == card.source_language)
+        if (
+            example.synthetic == card.synthetic
+            if card.synthetic
+            else example.language == card.source_language
+        )
     )
     return list(map(asdict, fitting))
 

@@ -37,7 +37,7 @@ OF_EVERY_MODEL = tuple(view for view in ALL_VIEWS if view not in ROOMS["inside"]
 class ModelCard:
     """Name, description, encoder and decoder kinds, and the score function of the attention.
 
-    A Transformer's score is "heads", that of a decoder without attention "none". `task` is that of
+    A Transformer's score is "heads", that of a decoder without attention "none". `synthetic` is that of
     a synthetic corpus: copy, reverse, dates, numbers, primer. `test_scores` and
     `test` are the scores of a pretrained model on its held-out test set, and the name of that set.
 
@@ -52,7 +52,7 @@ class ModelCard:
     score: str
     source_language: str
     target_language: str
-    task: str = ""
+    synthetic: str = ""
     saved: str = ""
     views: tuple[str, ...] = ()
     test_scores: Mapping[str, float] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def model_card(name: str, folder: Path) -> ModelCard:
     languages = data.source_language or UNDETERMINED, data.target_language or UNDETERMINED
     card = ModelCard(
         *(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages),
-        task=data.task,
+        synthetic=data.synthetic,
         views=views_of_recipe(recipe),
     )
     if not (checkpoint / CARD).is_file():

@@ -34,10 +34,10 @@ def core_share_for(registry: ModelRegistry) -> float:
     Recipes of the primer name it; for models trained on texts their vocabularies tell.
     """
     recipes = list(_recipes(registry))
-    shares = [recipe.data.core_share for _, recipe in recipes if recipe.data.task == "primer"]
+    shares = [recipe.data.core_share for _, recipe in recipes if recipe.data.synthetic == "primer"]
     share = min(shares, default=1.0)
     for model, recipe in recipes:
-        if recipe.data.task == "":
+        if recipe.data.synthetic == "":
             share = min(share, _known_share(model, share))
     return share
 
@@ -47,14 +47,14 @@ def trained_length(recipe: "Recipe") -> int:
     from dhyan.compare.test_sets import LONGEST as LONGEST_OF_PRIMER
 
     data = recipe.data
-    if data.task == "primer":  # its bounds are on the English side
+    if data.synthetic == "primer":  # its bounds are on the English side
         return 0 if data.source_language == "hi" else data.max_words or LONGEST_OF_PRIMER
     return data.max_words or max((len(line.split()) for line in _lines(data.source)), default=0)
 
 
 def training_sentences(registry: ModelRegistry) -> set[str]:
     """Sentences of the models' training texts, which must not test them."""
-    texts = {recipe.data.source for _, recipe in _recipes(registry) if recipe.data.task == ""}
+    texts = {recipe.data.source for _, recipe in _recipes(registry) if recipe.data.synthetic == ""}
     return set().union(*map(_lines, texts))
 
 
@@ -73,7 +73,7 @@ def _known_share(model: RegisteredModel, maximum: float) -> float:
 
     try:
         with model.translator() as translator:
-            tokenizer, side = translator.source, int(translator.source_language == "hi")
+            tokenizer, side = translator.source_tokenizer, int(translator.source_language == "hi")
     except UserError:
         return maximum
     shares = [share for share in CORE_SHARES if share <= maximum] or [maximum]

@@ -15,6 +15,7 @@ from tokenizers import models
 from dhyan.errors import UserError
 from dhyan.safe_io.json_toml import read_json, safe_repr
 from dhyan.special_tokens import NAMES, UNK
+from dhyan.text import symbols
 from dhyan.text.pretokenization import add_pre_tokenizer
 from dhyan.text.sentencepiece import FIRST_WORDS, SentencePiece, check_table
 from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
@@ -48,6 +49,8 @@ def count_pieces(text: str) -> int:
     table = _table(text)
     if table.get("type") == SENTENCEPIECE:
         return check_table(table, MAX_PIECES)
+    if table.get("type") in symbols.KINDS:
+        return symbols.check_table(table, MAX_PIECES)
     model = table["model"]
     templates = _templates().get(str(model.get("type")))
     if templates is None:
@@ -72,6 +75,12 @@ def read_sentencepiece(text: str) -> SentencePiece | None:
     return SentencePiece.from_table(read_json(text)) if text.startswith(FIRST_WORDS) else None
 
 
+def read_symbols(text: str) -> symbols.SymbolTable | None:
+    """The segmenter of a checked tokenizer, if it is a table of symbols."""
+    first_words = tuple(f'{{"type": "{kind}"' for kind in symbols.KINDS)
+    return symbols.SymbolTable.from_table(read_json(text)) if text.startswith(first_words) else None
+
+
 def _table(text: str) -> dict[str, Any]:
     for character, limit in MAX_CHARACTERS.items():
         if text.count(character) > limit:
@@ -80,7 +89,9 @@ def _table(text: str) -> dict[str, Any]:
         table = read_json(text)
     except ValueError as error:
         raise UserError(f"this is not a complete tokenizer: {error}") from None
-    if not isinstance(table, dict) or not isinstance(table.get("model"), dict):
+    if not isinstance(table, dict) or not isinstance(table.get("model", {}), dict):
+        raise _unsupported("it has no model")
+    if "model" not in table and table.get("type") not in symbols.KINDS:
         raise _unsupported("it has no model")
     return table
 

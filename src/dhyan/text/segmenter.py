@@ -1,6 +1,6 @@
 """Segmenters: what a tokenizer cuts texts into the pieces of its vocabulary with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ from dhyan.text.pretokenization import (
     WORD_MARK,
     add_pre_tokenizer,
     by_frequency,
+    count_words,
     new_characters,
 )
 from dhyan.text.unigram import extend_unigram
@@ -54,6 +55,10 @@ class Segmenter(Protocol):
 
     def decode(self, pieces: Sequence[str]) -> str:
         """The text of pieces."""
+        ...
+
+    def count(self, texts: Iterable[str]) -> Mapping[str, int]:
+        """How often each word occurs, to extend the vocabulary by."""
         ...
 
     def extended(self, counts: Mapping[str, int], size: int) -> "Segmenter":
@@ -106,6 +111,10 @@ class TrainedSegmenter:
     def decode(self, pieces: Sequence[str]) -> str:
         """The normalised text of pieces."""
         return normalize(self.backend.decoder.decode(list(pieces)))
+
+    def count(self, texts: Iterable[str]) -> Mapping[str, int]:
+        """How often each word and symbol occurs."""
+        return count_words(map(normalize, texts))
 
     def extended(self, counts: Mapping[str, int], size: int) -> "TrainedSegmenter":
         """Every old piece keeps its id; new pieces follow them, and are deterministic."""

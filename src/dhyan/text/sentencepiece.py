@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from tokenizers import Tokenizer as Backend
@@ -139,6 +139,10 @@ class SentencePiece:
     def decode(self, pieces: Sequence[str]) -> str:
         """The text of pieces, without characters that cannot be seen."""
         return remove_invisible("".join(pieces).replace(WORD_MARK, " "))
+
+    def count(self, texts: Iterable[str]) -> Mapping[str, int]:
+        """Nothing: the vocabulary cannot be extended."""
+        return {}
 
     def extended(self, counts: Mapping[str, int], size: int) -> "SentencePiece":
         """Never: pieces cannot be added to a SentencePiece model without training it anew."""

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer as Backend
 from dhyan.errors import UserError
 from dhyan.safe_io.bounded_files import read_file
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
+from dhyan.text import symbols
 from dhyan.text.bpe import read_bpe, train_bpe
 from dhyan.text.normalize import normalize
 from dhyan.text.pretokenization import (
@@ -30,11 +31,12 @@ from dhyan.text.safe_tokenizer import (
     count_pieces,
     decode_file,
     read_sentencepiece,
+    read_symbols,
 )
 from dhyan.text.segmenter import Segmenter, TrainedSegmenter, table
 from dhyan.text.unigram import train_unigram
 
-KINDS = ("words", "characters", "bpe", "unigram")  # that can be trained
+KINDS = ("words", "characters", "bpe", "unigram", *symbols.KINDS)  # that can be trained
 
 _JOINER_NAMES = {"\u200c": "⟨ZWNJ⟩", "\u200d": "⟨ZWJ⟩"}
 
@@ -72,6 +74,8 @@ class Tokenizer:
             )
         if size > MAX_PIECES:
             raise UserError(f"size {size} is too large a vocabulary: give at most {MAX_PIECES}")
+        if kind in symbols.KINDS:
+            return cls._train_symbols(sentences, kind=kind, size=size)
         texts = [normalize(sentence) for sentence in sentences]
         counts = count_words(texts)
         if not counts:
@@ -90,12 +94,25 @@ class Tokenizer:
         return cls(TrainedSegmenter(add_pre_tokenizer(backend, kind)))
 
     @classmethod
+    def _train_symbols(cls, sentences: Iterable[str], *, kind: str, size: int) -> "Tokenizer":
+        """A table of the symbols or labels of these lines."""
+        symbol_kind: symbols.SymbolKind = "labels" if kind == "labels" else "symbols"
+        counts = symbols.SymbolTable(symbol_kind, NAMES).count(sentences)
+        for name in NAMES:
+            counts.pop(name, None)
+        if not counts:
+            raise UserError("no symbols to make a table of: give at least one line")
+        if longest := [symbol for symbol in counts if len(symbol) > symbols.MAX_SYMBOL]:
+            raise UserError(f"{longest[0][:60]!r}… has more than {symbols.MAX_SYMBOL} characters")
+        return cls(symbols.SymbolTable.train(symbol_kind, counts, size))
+
+    @classmethod
     def from_json(cls, text: str) -> "Tokenizer":
         """The tokenizer of a JSON text that `to_json` wrote; any other is refused."""
         count_pieces(text)
         try:
-            sentencepiece = read_sentencepiece(text)
-            return cls(sentencepiece or TrainedSegmenter(Backend.from_str(text)))
+            segmenter = read_sentencepiece(text) or read_symbols(text)
+            return cls(segmenter or TrainedSegmenter(Backend.from_str(text)))
         except Exception as error:  # the library raises no narrower one
             raise UserError(f"not a valid tokenizer: {error}") from error
 
@@ -121,7 +138,7 @@ class Tokenizer:
 
     @property
     def kind(self) -> str:
-        """The kind: words, characters, bpe, unigram or sentencepiece."""
+        """The kind: words, characters, bpe, unigram, symbols, labels or sentencepiece."""
         return self._segmenter.kind
 
     def extended(self, sentences: Iterable[str], size: int) -> "Tokenizer":
@@ -129,8 +146,7 @@ class Tokenizer:
 
         Every old piece keeps its id; new pieces follow them, and are deterministic.
         """
-        counts = count_words(map(normalize, sentences))
-        return Tokenizer(self._segmenter.extended(counts, size))
+        return Tokenizer(self._segmenter.extended(self._segmenter.count(sentences), size))
 
     def piece_ids(self) -> dict[str, int]:
         """The id of each piece as it is stored, in the order of the ids."""
@@ -149,6 +165,8 @@ class Tokenizer:
         piece = self._pieces[id]
         if id < len(NAMES) or id in self._bytes:
             return ""
+        if self.kind in symbols.KINDS:
+            return piece
         is_word = (
             piece.startswith(WORD_MARK) or self._word_level or category(piece[0])[0] not in "LMN"
         )
@@ -197,6 +215,11 @@ class Tokenizer:
         Unknown tokens are spelled as in `text`, if the ids come from one.
         """
         unknown = self._unknown(ids, text)
+        if self.kind in symbols.KINDS:
+            symbols_and_ids = enumerate(
+                unknown.get(at, self._pieces[id]) for at, id in enumerate(ids)
+            )
+            return [Word(symbol.strip(WORD_MARK), at, at + 1) for at, symbol in symbols_and_ids]
         spelled = [unknown.get(at, piece) for at, piece in enumerate(self._spelled(ids))]
         words_and_spans = enumerate(WORD_SPLIT.pre_tokenize_str("".join(spelled)))
         word_numbers = [number for number, (characters, _) in words_and_spans for _ in characters]

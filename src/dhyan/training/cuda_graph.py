@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch
 from dhyan.kernels.cuda_graph import capture, run_on_stream
 from dhyan.training.scheduled_sampling import constant_ratio, is_teacher_forcing
 from dhyan.training.update import LossAndNorm, UpdateContext, empty_cache, is_finite, step_if
@@ -68,12 +68,7 @@ class Replay:
 
     def __call__(self, batch: Batch) -> None:
         """Add a batch's loss and gradients to those of the step."""
-        for buffer, tokens in (
-            (self.buffers.source, batch.source),
-            (self.buffers.target, batch.target),
-        ):
-            buffer.ids.copy_(tokens.ids)
-            buffer.mask.copy_(tokens.mask)
+        self.buffers.copy_(batch)
         self.graph()
 
 
@@ -143,7 +138,7 @@ class CudaGraphUpdate:
         """Forward and backward for batches of this shape, captured if they have not been yet."""
         if self.out_of_memory:
             return partial(self._forward_backward, teacher_forcing=teacher_forcing)
-        key = (batch.source.ids.shape, batch.target.ids.shape, teacher_forcing)
+        key = (batch.source.shape, batch.target.shape, teacher_forcing)
         if key not in self.passes:
             self.passes[key] = self._capture_pass(batch, teacher_forcing=teacher_forcing)
         return self.passes[key]
@@ -153,7 +148,7 @@ class CudaGraphUpdate:
         self._warm_up(run, batch)
         if not self.capturable or len(self.passes) >= MAX_GRAPHS:
             return run
-        buffers = Batch(_copy(batch.source), _copy(batch.target))
+        buffers = batch.clone()
         try:
             with synchronization_is_an_error():
                 self._warm_up(run, buffers)
@@ -238,7 +233,3 @@ def synchronization_is_an_error() -> Iterator[None]:
         yield
     finally:
         torch.cuda.set_sync_debug_mode(mode)
-
-
-def _copy(tokens: Tokens) -> Tokens:
-    return Tokens(tokens.ids.clone(), tokens.mask.clone())

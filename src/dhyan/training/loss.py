@@ -68,7 +68,7 @@ def label_ids(labels: Tokens) -> Int[Tensor, " N"]:
 
 def repeat_batch(batch: Batch) -> Batch:
     """Every sentence twice, so that one pass computes both with different dropout."""
-    rows = torch.arange(len(batch.source), device=batch.source.ids.device).repeat(2)
+    rows = torch.arange(len(batch.source), device=batch.source.mask.device).repeat(2)
     return Batch(batch.source.select(rows), batch.target.select(rows))
 
 
@@ -92,10 +92,10 @@ class Objective:
             repeat_batch(batch) if self.r_drop else batch,
             self.teacher_forcing_schedule(step),
         )
-        ids = batch.source.ids
+        device = batch.source.mask.device
         fast = use_training_kernels(model.training, next(model.parameters()))
         with (
-            torch.autocast(ids.device.type, torch.bfloat16, enabled=self.bf16),
+            torch.autocast(device.type, torch.bfloat16, enabled=self.bf16),
             bf16_linear_weights(model) if self.bf16 and fast else nullcontext(),
         ):
             output = model.decoder.output

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch
 from dhyan.errors import UserError
 from dhyan.training.update import LossAndNorm, Update
 
@@ -32,7 +32,7 @@ def step_with_splitting(
 def split_batches(batches: Sequence[Batch]) -> list[Batch]:
     """Split every batch in two, by rows."""
     if all(len(batch.source) == 1 for batch in batches):
-        lengths = (tokens.ids.shape[1] for batch in batches for tokens in _sides(batch))
+        lengths = (side.mask.shape[1] for batch in batches for side in (batch.source, batch.target))
         raise UserError(
             f"out of memory: a single pair of up to {max(lengths):,} tokens a side does not fit; "
             f"make the model or data.max_tokens smaller"
@@ -50,11 +50,7 @@ def _halves(batch: Batch) -> list[Batch]:
     rows = len(batch.source)
     parts = (slice(0, (rows + 1) // 2), slice((rows + 1) // 2, rows))
     return [
-        Batch(*(Tokens(tokens.ids[part], tokens.mask[part]) for tokens in _sides(batch)))
+        Batch(batch.source.select(part), batch.target.select(part))
         for part in parts
         if part.start < part.stop
     ]
-
-
-def _sides(batch: Batch) -> tuple[Tokens, Tokens]:
-    return batch.source, batch.target

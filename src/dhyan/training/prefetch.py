@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch
 
 PREFETCHED_BATCHES = 16
 
@@ -124,17 +124,12 @@ class Prefetcher:
         if self.stream is None:
             return PendingCopy(LoadedBatch(batch.to(self.device), tokens, next_position), None)
         with torch.cuda.stream(self.stream):
-            copy = Batch(_pinned(batch.source), _pinned(batch.target)).to(self.device)
+            copy = batch.pinned().to(self.device)
             return PendingCopy(LoadedBatch(copy, tokens, next_position), self.stream.record_event())
 
     def _wait_for(self, batch: Batch, ready: torch.cuda.Event) -> None:
         """Let the stream of the steps wait for the copy, and keep it until the steps have read it."""
         steps = torch.cuda.current_stream(self.device)
         steps.wait_event(ready)
-        for tokens in (batch.source, batch.target):
-            tokens.ids.record_stream(steps)
-            tokens.mask.record_stream(steps)
-
-
-def _pinned(tokens: Tokens) -> Tokens:
-    return Tokens(tokens.ids.pin_memory(), tokens.mask.pin_memory())
+        for tensor in batch.tensors:
+            tensor.record_stream(steps)

@@ -179,5 +179,5 @@ def test_a_model_that_does_not_know_the_words_is_an_error(translator):
     strange = replace(
         translator, source=primer_translator().source.train(["a b"], kind="words", size=9)
     )
-    with pytest.raises(UserError, match="knows the words of 0 pairs .* data.task=primer"):
+    with pytest.raises(UserError, match="knows the words of 0 pairs .* data.synthetic=primer"):
         measure_phrase_heads(strange, 4)

@@ -24,6 +24,7 @@ from dhyan.models.transformer import (
     DecoderLayer,
     EncoderLayer,
     TransformerDecoder,
+    TransformerEmbedding,
     TransformerEncoder,
 )
 
@@ -183,6 +184,7 @@ def _stack(
     dtype: torch.dtype,
 ) -> Stack:
     layer = cast(DecoderLayer | EncoderLayer, half.layers[0])
+    assert isinstance(half.embedding, TransformerEmbedding), "a source of frames is not supported"
     heads, embedding = _heads(layer.self_attention), half.embedding.token_embedding
     scaled, device = cast(DotScore, heads.score).scaled, embedding.weight.device
     return Stack(

@@ -146,7 +146,7 @@ def two_task_recipe(*, steps: int, seed: int) -> Recipe:
         "transformer2017-small",
         {
             **sides,
-            "data.task": "primer",
+            "data.synthetic": "primer",
             "data.pairs": PAIRS,
             "data.core_share": CORE,
             "data.min_words": SHORTEST,

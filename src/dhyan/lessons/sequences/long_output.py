@@ -260,7 +260,7 @@ def long_output(sentence: str = SENTENCE, *, model: Model = SNAPSHOT) -> LongOut
     """Six words in, hundreds out, by a model that was trained for it.
 
     The sentence has three colours, a first and a last number: "red blue green 5 to 64". `model` is
-    the folder of a run with data.task=counting, or a translator; by default the snapshot of two
+    the folder of a run with data.synthetic=counting, or a translator; by default the snapshot of two
     trainings is shown.
     """
     if model != SNAPSHOT:
@@ -269,7 +269,7 @@ def long_output(sentence: str = SENTENCE, *, model: Model = SNAPSHOT) -> LongOut
     if sentence != snapshot.sentence:
         raise UserError(
             f"sentence: the snapshot has its own, {snapshot.sentence!r}; give model=RUN too, a run "
-            "with data.task=counting"
+            "with data.synthetic=counting"
         )
     return snapshot
 

@@ -398,7 +398,7 @@ def _recipe(*, layers: int, steps: int, width: int, pairs: int, seed: int) -> Re
         {
             **sides,
             "encoder.reverse_source": False,
-            "data.task": "primer",
+            "data.synthetic": "primer",
             "data.pairs": pairs,
             "data.core_share": CORE,
             "data.max_words": LONGEST,

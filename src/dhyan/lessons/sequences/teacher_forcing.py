@@ -190,7 +190,7 @@ def _recipe(task: str, ratio: float, steps: int, checks: int, seed: int) -> Reci
     return load_recipe(
         "numbers",
         {
-            "data.task": task,
+            "data.synthetic": task,
             "data.pairs": 4000,
             "encoder.embedding_width": 32,
             "encoder.width": 48,

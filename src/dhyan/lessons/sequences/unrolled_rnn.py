@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from dhyan.batch import Tokens
+from dhyan.batch import Source
 from dhyan.insight.lesson_blocks import Block, Paragraph, heatmap, table
 from dhyan.lessons.catalogue import Text
 from dhyan.lessons.lesson import LessonResult, ProgressCallback, lesson, parse_int, parse_words
@@ -135,7 +135,7 @@ def unrolled_rnn(
 
 
 @torch.no_grad()
-def _all_at_once(model: Seq2Seq, source: Tokens, decoded: DecodedSteps) -> Float64[Tensor, "T V"]:
+def _all_at_once(model: Seq2Seq, source: Source, decoded: DecodedSteps) -> Float64[Tensor, "T V"]:
     """The decoder's probabilities with all inputs in one call."""
     logits, _ = model.decoder(torch.tensor([decoded.inputs]), model.start(source))
     return logits[0].softmax(-1)[:, 1:]

@@ -217,6 +217,7 @@ def _each(batch: Batch) -> list[Batch]:
 
 
 def _sides(batch: Batch) -> tuple[Tokens, Tokens]:
+    assert isinstance(batch.source, Tokens)
     return batch.source, batch.target
 
 

@@ -188,7 +188,7 @@ class Perspectives(LessonResult):
 def perspectives(paragraph: str = "", *, model: Model = SNAPSHOT) -> Perspectives:
     """Two readers, two summaries: a trained Transformer writes what a paragraph amounts to.
 
-    `model` is the folder of a run with data.task=perspectives, or a translator, and `paragraph` a
+    `model` is the folder of a run with data.synthetic=perspectives, or a translator, and `paragraph` a
     text of such sentences; by default the snapshot of six trainings is shown.
     """
     if model != SNAPSHOT:
@@ -196,7 +196,7 @@ def perspectives(paragraph: str = "", *, model: Model = SNAPSHOT) -> Perspective
     if paragraph:
         raise UserError(
             "paragraph: the snapshot has its own; give model=RUN too, a run with "
-            "data.task=perspectives"
+            "data.synthetic=perspectives"
         )
     return read_snapshot("perspectives", Perspectives)
 

@@ -33,10 +33,10 @@ def head_weights(translator: Translator, text: str) -> Float[Tensor, "L H T T"]:
     The weight on a word is the sum over its tokens, the weight from a word their mean.
     """
     encoder, masked = translator.model.encoder, translator.with_placeholders(text)[0]
-    ids = translator.source.encode(masked)
+    ids = translator.source_tokenizer.encode(masked)
     if not ids:
         raise UserError("the sentence is empty: give it at least one word")
-    owners = word_indices(translator.source, ids, masked)
+    owners = word_indices(translator.source_tokenizer, ids, masked)
     source = Tokens.pad([[*ids, EOS]]).to(translator.device)
     model = translator.model
     with evaluation_mode(model), torch.inference_mode(), watch(encoder) as recorder:
@@ -236,7 +236,7 @@ def measure_phrase_heads(translator: Translator, pairs: int, *, core: float = CO
     if len(pairs_known) < FEWEST:
         raise UserError(
             f"pairs: this model knows the words of {len(pairs_known)} pairs of sentences, and {FEWEST} "
-            "are needed; give one trained with data.task=primer"
+            "are needed; give one trained with data.synthetic=primer"
         )
     choosing, measured = pairs_known[::2], pairs_known[1::2]
     choosing_weights, measured_weights = (

@@ -159,7 +159,7 @@ def _train(
     from dhyan.training.events import Stepped, Validated
 
     changes = {
-        "data.task": task,
+        "data.synthetic": task,
         "data.pairs": PAIRS,
         "encoder.layers": 1,
         "decoder.layers": 1,

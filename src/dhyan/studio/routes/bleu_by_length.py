@@ -144,7 +144,7 @@ def _evaluate(
     model = registry.get(request.model)
     recipe = recipe_of(model)
     direction = recipe.data.source_language, recipe.data.target_language
-    if recipe.data.task not in ("", "primer") or direction not in (FORWARDS, BACKWARDS):
+    if recipe.data.synthetic not in ("", "primer") or direction not in (FORWARDS, BACKWARDS):
         yield "done", {"model": model.name, "unsuited": True}
         return
     backwards = direction == BACKWARDS
@@ -164,7 +164,8 @@ def _evaluate(
     with model.translator() as translator:
         lengths = [len(translator.encode(sentence.source)) - 1 for sentence in sentences]
         longest = min(translator.limits.source, MAX_TOKENS)
-        ids = [id for sentence in sentences for id in translator.source.encode(sentence.source)]
+        tokenizer = translator.source_tokenizer
+        ids = [id for sentence in sentences for id in tokenizer.encode(sentence.source)]
         language = translator.language
     pairs = zip(sentences, lengths, strict=True)
     accepted = [sentence for sentence, length in pairs if length <= longest]
@@ -178,7 +179,7 @@ def _evaluate(
         "model": model.name,
         "beam": request.beam,
         "core_share": core_share,
-        "on_primer": recipe.data.task == "primer",
+        "on_primer": recipe.data.synthetic == "primer",
         "skipped": len(sentences) - len(accepted),
         "unknown_share": _unknown_share(ids),
         **_scores(accepted, translations, language, trained_words=trained_length(recipe)),

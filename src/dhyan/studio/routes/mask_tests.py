@@ -160,7 +160,7 @@ def _padding_test(translator: "Translator", request: TranslateRequest) -> Paddin
         for attention in attentions
         if attention.role != "decoder_self"
     ]
-    text, tokenizer = translator.with_placeholders(request.text)[0], translator.source
+    text, tokenizer = translator.with_placeholders(request.text)[0], translator.source_tokenizer
     tokens = tokenizer.pieces(full, text)
     return PaddingTest(
         tokens=tuple(tokens),

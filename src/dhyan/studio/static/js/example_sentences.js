@@ -5,7 +5,7 @@ import { message } from "./messages.js";
 import { set } from "./state.js";
 import { markElement, seenInTraining, showMarks } from "./training_marks.js";
 
-/** @typedef {{text: string, language: string, task: string, phenomenon: string, hard: boolean, model: string}} Example */
+/** @typedef {{text: string, language: string, synthetic: string, phenomenon: string, hard: boolean, model: string}} Example */
 
 /** @type {Example[]} */
 let examples = [];
@@ -17,7 +17,7 @@ export function setExamples(list) {
 
 /** The examples of a model's task or language. @param {object | undefined} card @returns {Example[]} */
 const fitting = (card) => (!card ? [] : examples.filter((example) => (example.model ? example.model === card.name
-  : example.task ? example.task === card.task : !examples.some(({ task }) => task && task === card.task) && example.language === card.source_language)));
+  : example.synthetic ? example.synthetic === card.synthetic : !examples.some(({ synthetic }) => synthetic && synthetic === card.synthetic) && example.language === card.source_language)));
 
 /** The examples of a page without a sentence. */
 export const startExamples = (card) => fitting(card).filter((example) => !example.hard).slice(0, START);

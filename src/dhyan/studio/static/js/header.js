@@ -173,7 +173,7 @@ function sentences() {
 
 /** Description of a model: of its task, from its recipe (in English), or by its attention score. */
 function describeModel(card) {
-  if (hasMessage(`task_${card?.task}`)) return message(`task_${card.task}`);
+  if (hasMessage(`synthetic_${card?.synthetic}`)) return message(`synthetic_${card.synthetic}`);
   if (card?.about && lang() === "en") return card.about;
   return hasMessage(`score_${card?.score}`) ? message(`score_${card.score}`) : card?.about ?? "";
 }

@@ -11,7 +11,7 @@ const NONSENSE_SHARE = 0.4; // of unknown words
 // A complete translation has between 0.6 and 1.6 times the words of its sentence.
 const SHORT_SHARE = 0.5;
 const LONG_SENTENCE = 20; // words from which a much shorter translation leaves something out
-const LETTER_TASKS = ["copy", "reverse"];
+const LETTER_CORPORA = ["copy", "reverse"];
 
 /** The words of a sentence, the unknown ones, and the geometric mean of the output's probabilities. */
 export function assess(trace) {
@@ -23,7 +23,7 @@ export function assess(trace) {
 
 /** The notice, if there is a reason. */
 export function quality(trace, card, text) {
-  const letters = LETTER_TASKS.includes(card.task) && [...text.replace(/\s/g, "")].join(" ");
+  const letters = LETTER_CORPORA.includes(card.synthetic) && [...text.replace(/\s/g, "")].join(" ");
   if (letters && letters !== text.trim()) {
     return notice(message("quality_spaced"), el("button", { type: "button", on: { click: () => set({ text: letters, target: 1, source: 1, prefix: "" }) } },
       message("quality_space", letters)));

@@ -1,0 +1,76 @@
+"""A task as a record: codecs of both sides, search rules, metrics, formats; and their registry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dhyan.config import Recipe, suggestion
+from dhyan.config.sections import Codec
+from dhyan.data.read_pairs import Reader, register_format
+from dhyan.decoding.translator import RequestRule
+from dhyan.errors import UserError, spell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a model turns into what; a recipe names it as `task = "name"`.
+
+    `source` and `target` are the codecs of a recipe that names none. `rules` keep what search finds
+    in the form of the task, `metrics` score it, the first of them foremost. `readers` read files of
+    other formats than pairs of lines and tables, by their suffix. `figure` is how the attention of
+    one output is drawn.
+    """
+
+    name: str
+    about: str
+    source: Codec = ""
+    target: Codec = ""
+    rules: tuple[RequestRule, ...] = ()
+    metrics: tuple[str, ...] = ("bleu", "chrf")
+    readers: Mapping[str, Reader] = field(default_factory=dict)
+    figure: str = "heatmap"
+
+
+_tasks: dict[str, Task] = {}
+
+
+def register_task(task: Task) -> Task:
+    """Let recipes say `task = "name"`, and read its formats by their suffix.
+
+    >>> from dhyan.tasks import Task
+    >>> task = dhyan.register_task(Task(name="shout", about="Upper case.", metrics=("exact",)))
+    >>> dhyan.load_recipe("numbers", {"task": "shout"}).task
+    'shout'
+    """
+    if task.name in _tasks and _tasks[task.name] != task:
+        raise ValueError(f"a task {task.name!r} is registered already: choose another name")
+    for suffix, reader in task.readers.items():
+        register_format(suffix, reader)
+    _tasks[task.name] = task
+    return task
+
+
+def task_names() -> list[str]:
+    """The names of all tasks, in the order of their registration."""
+    return list(_tasks)
+
+
+def find_task(name: str) -> Task:
+    """The task of that name."""
+    if name not in _tasks:
+        remedy = spell(command_line="--plugin FILE", python="dhyan.register_task")
+        raise UserError(
+            f"task: none is called {name!r}{suggestion(name, task_names())}; one of your own is made "
+            f"known with {remedy}"
+        )
+    return _tasks[name]
+
+
+def with_task(recipe: Recipe) -> Recipe:
+    """The recipe with the codecs of its task, where it names none."""
+    task, text = find_task(recipe.task), recipe.text
+    chosen = replace(
+        text,
+        source_codec=text.source_codec or task.source,
+        target_codec=text.target_codec or task.target,
+    )
+    return replace(recipe, text=chosen)
