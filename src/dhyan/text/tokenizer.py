@@ -36,7 +36,7 @@ from dhyan.text.safe_tokenizer import (
 from dhyan.text.segmenter import Segmenter, TrainedSegmenter, table
 from dhyan.text.unigram import train_unigram
 
-KINDS = ("words", "characters", "bpe", "unigram", *symbols.KINDS)  # that can be trained
+KINDS = ("words", "characters", "bpe", "unigram")  # of text, that can be trained
 
 _JOINER_NAMES = {"\u200c": "⟨ZWNJ⟩", "\u200d": "⟨ZWJ⟩"}
 
@@ -65,8 +65,9 @@ class Tokenizer:
     @classmethod
     def train(cls, sentences: Iterable[str], *, kind: str, size: int) -> "Tokenizer":
         """Train a vocabulary of at most `size` pieces, special tokens and bytes included."""
-        if kind not in KINDS:
-            raise UserError(f"no tokenizer is called {kind!r}: choose one of {', '.join(KINDS)}")
+        if kind not in (*KINDS, *symbols.KINDS):
+            known = ", ".join((*KINDS, *symbols.KINDS))
+            raise UserError(f"no tokenizer is called {kind!r}: choose one of {known}")
         min_size = 1 + len(FIXED_TOKENS if kind in ("bpe", "unigram") else NAMES)
         if size < min_size:
             raise UserError(
