@@ -42,7 +42,8 @@ class Data:
 
     source: str = setting(
         "",
-        "Training set, source side; or a .tsv, .csv, .jsonl or .tmx with both sides.",
+        "Training set, source side; or a .tsv, .csv, .jsonl or .tmx with both sides; or a folder of "
+        "pictures with a captions.tsv.",
         is_path=True,
     )
     target: str = setting(

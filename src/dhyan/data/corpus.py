@@ -127,7 +127,9 @@ class TextCorpus:
         return encode_corpus(self.parts, source, target, text=self.text, max_tokens=max_tokens)
 
     def training_sentences(self) -> TrainingSentences | None:
-        """The source sentences of at most a million pairs; the over-long count as well."""
+        """The source sentences of at most a million pairs, over-long ones too; None of pictures."""
+        if self.text.source_codec in PICTURE_CODECS:
+            return None
         pairs = chain.from_iterable(part.pairs for part in self.parts)
         sources = [pair.source for pair in islice(pairs, MAX_SENTENCES + 1)]
         return TrainingSentences.of(sources) if len(sources) <= MAX_SENTENCES else None
