@@ -67,9 +67,9 @@ def _read_picture_file(text: str, name: str) -> bytes:
         return read_file(Path(text), max_bytes=MAX_BYTES, follow_links=True)
     except FileNotFoundError:
         raise UserError(f"{name}: there is no such file; check the path") from None
+    except UserError as error:
+        raise UserError(f"picture {error}") from None
     except (OSError, ValueError) as error:
-        if isinstance(error, UserError):
-            raise
         reason = error.strerror if isinstance(error, OSError) else error
         raise UserError(f"{name}: cannot be read ({reason}); check the path") from None
 
@@ -152,8 +152,8 @@ class ImageColumns:
         """The part of the picture that each frame shows."""
         size = read_picture(text, files_allowed=self.files_allowed).size
         count, scale = -(-self._scaled(size) // self.columns), size[1] / self.height
-        edges = [min(at * self.columns * scale, size[0]) for at in range(count + 1)]
-        edges[-1] = size[0]
+        edges = [min(at * self.columns * scale, float(size[0])) for at in range(count + 1)]
+        edges[-1] = float(size[0])
         return [
             (left, 0.0, right, float(size[1]))
             for left, right in zip(edges, edges[1:], strict=False)
@@ -319,4 +319,3 @@ def _checked_width(width: int, most: int) -> int:
     if width > most:
         raise UserError(f"not a codec of dhyan: frames of {width:,} numbers")
     return width
-
