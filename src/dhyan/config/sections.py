@@ -20,7 +20,10 @@ FRAME_CODECS = ("word_characters", *PICTURE_CODECS)
 Placeholder = Literal["url", "email", "number", "tag"]
 PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
 Sinusoids = Literal["interleaved", "halves", "tensor2tensor"]
-Synthetic = Literal["", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives"]
+Synthetic = Literal[
+    "", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives",
+    "rendered_text", "scenes", "scene_cells",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
