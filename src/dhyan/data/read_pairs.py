@@ -50,6 +50,11 @@ def register_format(suffix: str, reader: Reader) -> None:
     _formats[suffix] = reader
 
 
+def has_reader(path: Path) -> bool:
+    """Whether a file is read by a registered reader."""
+    return format_suffix(path) in _formats
+
+
 def read_pairs(
     source: Path,
     target: Path | None = None,

@@ -159,6 +159,8 @@ class Translator:
         )
         return translations[0] if isinstance(text, str) else translations
 
+    predict = translate  # for a model of another task than translation
+
     def translate_sentences(
         self,
         sentences: Sequence[str],
