@@ -26,7 +26,7 @@ from dhyan.data.synthetic import english_number
 
 SETTINGS = SpectrogramSettings()
 LARGEST = 9_999
-MAX_FRAMES = 160
+MAX_FRAMES = 150
 CODEBOOK_SOUNDS = 400  # the codebook is learned from the first training sentences
 
 SYNCHRONOUS, PHONEME_EVENTS = 2, 1  # of speak_lib.h, as are the numbers below
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--train", type=int, default=3000, help="training sentences")
     parser.add_argument("--held-out", type=int, default=100, help="sentences of valid and of test")
-    parser.add_argument("--codebook", type=int, default=512, help="entries of the codebook")
+    parser.add_argument("--codebook", type=int, default=256, help="entries of the codebook")
     parser.add_argument("--speed", type=int, default=200, help="words per minute")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
@@ -184,7 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         mean = sum(frames) / len(frames)
         print(f"{name}: {len(frames)} sentences, {mean:.0f} frames on average, most {max(frames)}")
     records = [{"text": u.text, "phonemes": u.phonemes, "onsets": u.onsets} for u in spoken["test"]]
-    text = json.dumps({"frame_seconds": SETTINGS.frame_seconds, "sentences": records})
+    text = json.dumps(
+        {"frame_seconds": SETTINGS.frame_seconds, "speed": options.speed, "sentences": records}
+    )
     (options.folder / "test.json").write_text(text, encoding="utf-8")
     names = {name for part in spoken.values() for u in part for name in u.phonemes}
     print(f"{len(names)} phonemes: {' '.join(sorted(names))}")

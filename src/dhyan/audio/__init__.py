@@ -2,7 +2,9 @@
 
 from dhyan.audio.codebook import CODEBOOK_FILE as CODEBOOK_FILE
 from dhyan.audio.codebook import Codebook as Codebook
+from dhyan.audio.codebook import Waveform as Waveform
 from dhyan.audio.codebook import find_codebook as find_codebook
+from dhyan.audio.codebook import waveform as waveform
 from dhyan.audio.spectrogram import SpectrogramSettings as SpectrogramSettings
 from dhyan.audio.spectrogram import griffin_lim as griffin_lim
 from dhyan.audio.spectrogram import log_mel as log_mel

@@ -17,7 +17,7 @@ from dhyan.audio.spectrogram import (
     log_mel,
     magnitudes_of_log_mel,
 )
-from dhyan.audio.wav import to_wav_bytes
+from dhyan.audio.wav import envelope, to_wav_bytes
 from dhyan.errors import UserError
 from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.safetensors_header import InvalidHeader, read_header
@@ -69,15 +69,6 @@ class Codebook:
         """The sound of these symbols, its phase by Griffin and Lim (1984)."""
         magnitude = magnitudes_of_log_mel(self.frames(symbols), self.settings)
         return griffin_lim(magnitude, self.settings, iterations=iterations)
-
-    def wav_bytes(self, symbols: str | Sequence[str]) -> bytes:
-        """The sound of these symbols as a WAV file."""
-        return to_wav_bytes(self.decode(symbols), self.settings.rate)
-
-    def seconds(self, symbols: str | Sequence[str]) -> float:
-        """How long the sound of these symbols is."""
-        count = len(_split(symbols))
-        return self.settings.samples(count) / self.settings.rate
 
     def nearest(self, frames: Float[Tensor, "T M"]) -> Int[Tensor, " T"]:
         """The index of the nearest entry to each frame."""
@@ -147,6 +138,31 @@ class Codebook:
                 f"the codebook that the model was trained with"
             )
         return index
+
+
+@dataclass(frozen=True)
+class Waveform:
+    """A sound as a page plays and draws it: a WAV file, and its outline.
+
+    `outline` has the lowest and the highest sample of equal spans. Symbol t of the sound is centred
+    on t · `frame_seconds`.
+    """
+
+    wav: bytes
+    seconds: float
+    frame_seconds: float
+    outline: list[list[float]]
+
+
+def waveform(symbols: str | Sequence[str], codebook: Codebook, *, points: int = 400) -> Waveform:
+    """The sound of these symbols, to be played and drawn."""
+    samples, settings = codebook.decode(symbols), codebook.settings
+    return Waveform(
+        to_wav_bytes(samples, settings.rate),
+        len(samples) / settings.rate,
+        settings.frame_seconds,
+        envelope(samples, points).tolist(),
+    )
 
 
 def find_codebook(folder: Path) -> Path | None:

@@ -19,7 +19,7 @@ class SpectrogramSettings:
 
     rate: int = 22_050
     window: int = 1024
-    hop: int = 300
+    hop: int = 352
     mels: int = 80
     top: int = 8000
 
