@@ -21,7 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dhyan.audio import CODEBOOK_FILE, Codebook, SpectrogramSettings
+from dhyan.audio.codebook import Codebook
+from dhyan.audio.codebook_file import CODEBOOK_FILE
+from dhyan.audio.spectrogram import SpectrogramSettings
 from dhyan.data.synthetic import english_number
 
 SETTINGS = SpectrogramSettings()

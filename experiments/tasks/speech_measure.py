@@ -20,7 +20,10 @@ import torch
 from torch import Tensor
 
 import dhyan
-from dhyan.audio import CODEBOOK_FILE, Codebook, log_mel, to_wav_bytes
+from dhyan.audio.codebook import Codebook
+from dhyan.audio.codebook_file import CODEBOOK_FILE
+from dhyan.audio.spectrogram import log_mel
+from dhyan.audio.wav import to_wav_bytes
 from dhyan.evaluation.speech_alignment import (
     SpokenSentence,
     diagonality,

@@ -7,23 +7,17 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from dhyan.audio import (
-    CODEBOOK_FILE,
-    Codebook,
+from dhyan.audio.codebook import Codebook, k_means, read_codebook, waveform
+from dhyan.audio.codebook_file import CODEBOOK_FILE
+from dhyan.audio.spectrogram import (
     SpectrogramSettings,
-    envelope,
-    find_codebook,
-    from_wav_bytes,
     griffin_lim,
     log_mel,
     magnitudes,
+    magnitudes_of_log_mel,
     mel_filters,
-    read_wav,
-    to_wav_bytes,
-    waveform,
 )
-from dhyan.audio.codebook import k_means
-from dhyan.audio.spectrogram import magnitudes_of_log_mel
+from dhyan.audio.wav import envelope, from_wav_bytes, read_wav, to_wav_bytes
 from dhyan.errors import UserError
 
 SMALL = SpectrogramSettings(rate=8000, window=256, hop=64, mels=24, top=4000)
@@ -145,9 +139,9 @@ def test_means_are_those_of_their_points():
 def test_a_codebook_travels_as_safe_data(codebook, tmp_path):
     model = tmp_path / "run" / "step-1"
     model.mkdir(parents=True)
-    assert find_codebook(model) is None
+    assert read_codebook(model) is None
     codebook.write(tmp_path / "run" / CODEBOOK_FILE)
-    again = Codebook.read(find_codebook(model))
+    again = read_codebook(model)
     assert again.settings == codebook.settings
     assert torch.equal(again.entries, codebook.entries)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from dhyan.audio import Codebook
+from dhyan.audio.codebook import Codebook
 from experiments.tasks import speech_data
 from experiments.tasks.speech_data import Utterance, numbers, spoken_phonemes
 from experiments.tasks.speech_measure import warped_distances

@@ -11,6 +11,13 @@ from jaxtyping import Float, Int
 from safetensors.torch import load, save
 from torch import Tensor
 
+from dhyan.audio.codebook_file import (
+    CODEBOOK_FILE,
+    LIMITS,
+    MAX_CODEBOOK_BYTES,
+    MAX_MAGNITUDE,
+    check_codebook_header,
+)
 from dhyan.audio.spectrogram import (
     SpectrogramSettings,
     griffin_lim,
@@ -22,15 +29,6 @@ from dhyan.errors import UserError
 from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.safetensors_header import InvalidHeader, read_header
 
-CODEBOOK_FILE = "codebook.safetensors"
-MAX_CODEBOOK_BYTES = 2**26
-LIMITS = {
-    "rate": (1000, 192_000),
-    "window": (64, 2**14),
-    "hop": (16, 2**14),
-    "mels": (1, 1024),
-    "top": (100, 96_000),
-}
 _SYMBOL = re.compile(r"c([0-9]{3,6})", re.ASCII)
 
 
@@ -92,13 +90,9 @@ class Codebook:
     def from_bytes(cls, data: bytes, name: str = "the codebook") -> "Codebook":
         """The codebook that `to_bytes` wrote; any other file is refused."""
         try:
-            header = read_header(BytesIO(data), len(data))
+            check_codebook_header(read_header(BytesIO(data), len(data)))
         except InvalidHeader as fault:
             raise UserError(f"{name}: is no codebook: {fault}") from None
-        shapes = {tensor: (entry.dtype, entry.shape) for tensor, entry in header.tensors.items()}
-        dtype, shape = shapes.pop("entries", ("", ()))
-        if shapes != dict.fromkeys(LIMITS, ("I64", (1,))) or dtype != "F32" or len(shape) != 2:
-            raise UserError(f"{name}: is no codebook: it has other tensors")
         tensors = load(data)
         entries = tensors.pop("entries")
         numbers = {setting: int(value) for setting, value in tensors.items()}
@@ -110,10 +104,10 @@ class Codebook:
             settings.hop > settings.window // 2
             or settings.window % 2
             or 2 * settings.top > settings.rate
-            or settings.mels != shape[1]
-            or not shape[0]
+            or settings.mels != entries.shape[1]
+            or not len(entries)
         )
-        if contradicts or not entries.isfinite().all() or entries.abs().max() > 30:
+        if contradicts or not entries.isfinite().all() or entries.abs().max() > MAX_MAGNITUDE:
             raise UserError(f"{name}: its numbers contradict each other; write it again")
         return cls(settings, entries)
 
@@ -165,10 +159,10 @@ def waveform(symbols: str | Sequence[str], codebook: Codebook, *, points: int = 
     )
 
 
-def find_codebook(folder: Path) -> Path | None:
-    """The codebook of a model: in its folder, or beside it in the folder of its run."""
+def read_codebook(folder: Path) -> Codebook | None:
+    """The codebook of a model's folder, or beside it in the folder of its run; None without one."""
     places = (folder / CODEBOOK_FILE, folder.parent / CODEBOOK_FILE)
-    return next((path for path in places if path.is_file()), None)
+    return next((Codebook.read(path) for path in places if path.is_file()), None)
 
 
 def k_means(

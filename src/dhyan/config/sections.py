@@ -101,6 +101,10 @@ class Data:
         0.0, "Length filter: most words of a side per word of the other; 0 for any.", low=0.0
     )
     mix: tuple[MixedCorpus, ...] = setting((), "Further corpora, each with its weight.")
+    codebook: str = setting(
+        "", "Codebook of the target's symbols, which goes into the model: its output becomes a sound.",
+        is_path=True,
+    )  # fmt: skip
     prepared: str = setting(
         "", "Folder that `dhyan data prepare` wrote, instead of text.", is_path=True
     )
