@@ -103,7 +103,7 @@ def draw(trace: Trace) -> "Figure":
     words, tags = tagged_words(trace)
     spans = entity_spans(tags)
     colours = label_colours([span.label for span in spans])
-    pad, line = 3.5, 3.2 * BODY
+    pad, line = 2.8, 3 * BODY
     with settings():
         page = Page([*words, *colours])
         least = {
@@ -112,7 +112,7 @@ def draw(trace: Trace) -> "Figure":
             if span.last - span.first == 1
         }
         widths = [max(page.width(word), least.get(at, 0)) for at, word in enumerate(words)]
-        places = list(flow(widths, top=2 * BODY, line=line, space=9))
+        places = list(flow(widths, top=1.3 * BODY, line=line, space=6.5))
         for span in spans:
             strong = colours[span.label]
             rows = groupby(range(span.first, span.last), lambda at: places[at].line)
@@ -135,7 +135,7 @@ def draw(trace: Trace) -> "Figure":
         for word, place in zip(words, places, strict=True):
             page.text(place.x, place.y, word, BODY)
         right = max((place.right for place in places), default=0.0)
-        bottom = places[-1].y + 1.6 * BODY if places else BODY
+        bottom = places[-1].y + BODY if places else BODY
         if not spans:
             page.text(0, bottom + BODY, "no spans", SMALL, LIGHT.grey)
             bottom += BODY

@@ -23,7 +23,10 @@ RUNNERS = 3
 
 @dataclass(frozen=True)
 class LabelledWords:
-    """A label with its probability, its runners-up, and the words with their weights, if any."""
+    """A label with its probability, its runners-up, and the words with their weights, if any.
+
+    A special token is among the words if it has much weight.
+    """
 
     label: str
     prob: float
@@ -37,12 +40,18 @@ def labelled_words(trace: Trace) -> LabelledWords:
     step, token = trace.steps[0], trace.target.tokens[0]
     runners = ((text, prob) for text, prob in step.top_tokens if text not in (token.text, *NAMES))
     attention, words = trace.cross_weights(), trace.source.words
+    weights = attention.weights[0, 0].tolist() if attention else [0.0] * len(words)
+    shown = [
+        (word, weight)
+        for word, weight in zip(words, weights, strict=True)
+        if word not in NAMES or weight >= SHOWN
+    ]
     return LabelledWords(
         label=trace.target.words[0],
         prob=exp(step.logprob),
         runners=tuple(runners)[:RUNNERS],
-        words=words,
-        weights=tuple(attention.weights[0, 0].tolist()) if attention else None,
+        words=tuple(word for word, _ in shown),
+        weights=tuple(weight for _, weight in shown) if attention else None,
     )
 
 
@@ -71,7 +80,7 @@ def draw(trace: Trace) -> "Figure":
     with settings():
         page = Page([own.label, *own.words, *(text for text, _ in own.runners)])
         x = page.text(0, TITLE, own.label, TITLE, weight="bold")
-        x = page.text(x + 8, TITLE, f"{own.prob:.2f}", TITLE, LIGHT.grey)
+        x = page.text(1.12 * x + 8, TITLE, f"{own.prob:.2f}", TITLE, LIGHT.grey)  # bold is wider
         for text, prob in own.runners:
             x = page.text(x + 16, TITLE, text, BODY, LIGHT.grey)
             x = page.text(x + 5, TITLE, f"{prob:.2f}", BODY, LIGHT.grey)
@@ -84,8 +93,7 @@ def draw(trace: Trace) -> "Figure":
             page.box(
                 place.x, place.y - 1.15 * BODY, place.width, 1.65 * BODY, paint(shade), rounded=2.5
             )
-            colour = LIGHT.grey if word in NAMES and weight < SHOWN else ink(shade)
-            page.text(place.x + pad, place.y, word, BODY, colour)
+            page.text(place.x + pad, place.y, word, BODY, ink(shade))
             if weight >= SHOWN:
                 x, y = place.x + place.width / 2, place.y + 1.3 * BODY
                 page.text(x, y, f"{100 * weight:.0f}", SMALL, LIGHT.grey, ha="center")

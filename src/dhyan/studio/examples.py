@@ -12,6 +12,12 @@ from pathlib import Path
 
 from dhyan.checkpoint import find_checkpoint
 from dhyan.config import load_recipe
+from dhyan.config.sections import PICTURE_CODECS
+from dhyan.data.corpus_files import validation_files
+from dhyan.data.pairs import Pair
+from dhyan.data.read_report import ReadReport
+from dhyan.errors import UserError
+from dhyan.studio.model_cards import has_codecs
 from dhyan.studio.schemas import MAX_CHARACTERS
 
 ENGLISH = "en"
@@ -94,16 +100,20 @@ def examples() -> tuple[Example, ...]:
 
 def own_examples(name: str, folder: Path) -> list[Example]:
     """The first sentences of a model's validation text, if none of the others fits its language."""
-    data = load_recipe(str(find_checkpoint(folder) / "recipe.toml")).data
-    if data.synthetic or data.source_language == ENGLISH or not data.valid_source:
+    recipe = load_recipe(str(find_checkpoint(folder) / "recipe.toml"))
+    data, fits = recipe.data, not has_codecs(recipe)
+    if data.synthetic or (fits and data.source_language == ENGLISH) or not data.valid_source:
         return []
+    if recipe.text.source_codec in PICTURE_CODECS:
+        return []
+    files = validation_files(data)
     try:
-        with open(data.valid_source, encoding="utf-8") as file:
-            return [Example(text, model=name) for text in islice(_short(file), OWN)]
-    except (OSError, UnicodeDecodeError):  # the text of a training need not be there any more
+        pairs = files.read(ReadReport()) if files else ()
+        return [Example(text, model=name) for text in islice(_short(pairs), OWN)]
+    except (OSError, UserError):  # the text of a training need not be there any more
         return []
 
 
-def _short(lines: Iterable[str]) -> Iterable[str]:
+def _short(pairs: Iterable[Pair]) -> Iterable[str]:
     limit = min(MAX_OWN_CHARACTERS, MAX_CHARACTERS)
-    return (text for line in lines if 0 < len(text := line.strip()) <= limit)
+    return (text for pair in pairs if 0 < len(text := pair.source.strip()) <= limit)

@@ -177,10 +177,10 @@ def _forward(
     import torch
 
     from dhyan.attention_maps import watch
-    from dhyan.batch import Batch, Tokens
+    from dhyan.batch import Batch, Tokens, pad_source
     from dhyan.decoding.forced_decoding import evaluation_mode
 
-    batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(translator.device)
+    batch = Batch(pad_source(sources), Tokens.pad(targets)).to(translator.device)
     model = translator.model
     with evaluation_mode(model), torch.inference_mode(), watch(model) as recorder:
         logits = model(batch).float().cpu()
