@@ -5,7 +5,7 @@ translates every one of them sensibly by greedy search; `tests/studio/test_examp
 The hard ones show a phenomenon each; some models get them wrong.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,12 +16,20 @@ from dhyan.config.sections import PICTURE_CODECS
 from dhyan.data.corpus_files import validation_files
 from dhyan.data.pairs import Pair
 from dhyan.data.read_report import ReadReport
+from dhyan.data.rendered_text import rendered_text_pairs
+from dhyan.data.scenes import scene_pairs
 from dhyan.errors import UserError
 from dhyan.studio.model_cards import has_codecs
 from dhyan.studio.schemas import MAX_CHARACTERS
 
 ENGLISH = "en"
-OWN = 3  # sentences of a model's own validation text
+OWN = 3  # sentences of a model's own validation text, or pictures
+PICTURES: Mapping[str, Callable[..., Iterable[Pair]]] = {
+    "scenes": scene_pairs,
+    "rendered_text": rendered_text_pairs,
+}
+"""Corpora of generated pictures, whose examples are generated too."""
+EXAMPLE_SEED = 2**31  # no training has it by default
 MAX_OWN_CHARACTERS = 120
 
 
@@ -87,6 +95,10 @@ TOYS = tuple(
             "engineer: The case burns every hand. Four thousand turns face only forty. "
             "It is painted green. It works as softly as a cat.",
         ),
+        "scene_cells": (
+            "a small red circle is left of a large blue square",
+            "a large green triangle is below a small black star",
+        ),
         "primer": ("Anil sends the money to Ravi.", "The girl sees the river."),
     }.items()
     for text in texts
@@ -99,9 +111,12 @@ def examples() -> tuple[Example, ...]:
 
 
 def own_examples(name: str, folder: Path) -> list[Example]:
-    """The first sentences of a model's validation text, if none of the others fits its language."""
+    """The first sentences of a model's validation text, or generated pictures, if no other fits."""
     recipe = load_recipe(str(find_checkpoint(folder) / "recipe.toml"))
     data, fits = recipe.data, not has_codecs(recipe)
+    if data.synthetic in PICTURES:
+        pairs: Iterable[Pair] = PICTURES[data.synthetic](seed=EXAMPLE_SEED)
+        return [Example(pair.source, model=name) for pair in islice(pairs, OWN)]
     if data.synthetic or (fits and data.source_language == ENGLISH) or not data.valid_source:
         return []
     if recipe.text.source_codec in PICTURE_CODECS:

@@ -52,7 +52,7 @@ export function drawCellGrid({ view, selected, onFocus, onHover }) {
   const node = el("div", { class: "task-figure" }, flow, holder, el("p", { class: "muted" }, message(view.attends ? "figure_cell_hint" : "no_attention")));
   return Object.assign(node, {
     setCrosshair: (row, column) => show(row, row === null ? column : null),
-    setFocus([row], { focus }) {
+    setFocus(/** @type {[number, number]} */ [row], { focus }) {
       const at = Math.max(0, symbols.findIndex((unit) => unit.row === row));
       cellTabs.move(at);
       if (focus) cells[at]?.focus();

@@ -38,7 +38,7 @@ export function labelHues(labels) {
 }
 
 /** @param {FigureOptions} options @returns {TaskFigure} */
-export function drawEntitySpans({ trace, view, card, selected, onFocus, onHover }) {
+export function drawEntitySpans({ trace, view, card, onFocus, onHover }) {
   const units = groups(trace.source, "word", false);
   const tags = groups(trace.target, "word", false).slice(0, units.length);
   const spans = entitySpans(units.map((_, at) => tags[at]?.text ?? OUTSIDE));
@@ -75,11 +75,10 @@ export function drawEntitySpans({ trace, view, card, selected, onFocus, onHover 
     el("ul", { class: "entity-list", role: "list", "aria-label": message("figure_spans") }, ...(labels.length ? labels : [el("li", { class: "muted" }, message("figure_no_spans"))])));
   return Object.assign(node, {
     setCrosshair: (target) => mark(words, target),
-    setFocus([target], { focus }) {
+    setFocus(/** @type {[number, number]} */ [target], { focus }) {
       tabs.move(Math.min(target, words.length - 1));
       if (focus) words[Math.min(target, words.length - 1)].focus();
     },
     summary: () => (spans.length ? spans.map((span) => `${span.label} ${textOf(span)}`).join(", ") : message("figure_no_spans")),
-    selected,
   });
 }

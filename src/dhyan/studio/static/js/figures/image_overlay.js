@@ -10,8 +10,8 @@ const LINE_SHAPE = 3.5; // width by height, from which a picture is a line of te
 
 /** @param {FigureOptions} options @returns {TaskFigure} */
 export function drawImageOverlay({ trace, view, selected, onFocus, onHover }) {
-  const { picture } = trace;
-  if (!picture) return Object.assign(el("p", { class: "muted" }, message("figure_no_picture")), {});
+  if (!trace.picture) return el("p", { class: "muted" }, message("figure_no_picture"));
+  const picture = trace.picture;
   const words = outputs(view);
   const weightsOf = (row) => {
     const weights = new Array(picture.boxes.length).fill(0);
@@ -41,7 +41,7 @@ export function drawImageOverlay({ trace, view, selected, onFocus, onHover }) {
     el("p", { class: "muted" }, message(view.attends ? "figure_veil" : "no_attention")));
   return Object.assign(node, {
     setCrosshair: (row) => show(row ?? selected[0]),
-    setFocus([row], { focus }) {
+    setFocus(/** @type {[number, number]} */ [row], { focus }) {
       const index = Math.max(0, words.findIndex((word) => word.row === row));
       show(row);
       tabs.move(index);

@@ -18,7 +18,7 @@ export function drawShadedWords({ trace, view, selected, onFocus, onHover }) {
   const numbers = view.columns.map(() => el("span", { class: "figure-number", "aria-hidden": "true" }));
   const words = view.columns.map((unit, column) => wordButton(unit, "source", column, unit.text, numbers[column]));
   const flow = el("div", { class: "figure-flow shaded", role: "group", "aria-label": message("figure_words") }, ...words);
-  const tabs = roving(flow, words, { focus: (column) => onFocus(null, column), hover: (column) => onHover(column === null ? null : current, column) });
+  const tabs = roving(flow, words, { focus: (column) => onFocus(null, column), hover: (column) => onHover(null, column) });
   let current = Math.min(selected[0], view.rows.length - 1);
 
   function showRow(row) {
