@@ -70,26 +70,25 @@ def draw(trace: Trace) -> "Figure":
     from dhyan.insight.fonts import settings
 
     symbols, attention = symbols_of(trace), trace.cross_weights()
-    words = [word for word in trace.source.words if word not in NAMES]
+    words = [(at, word) for at, word in enumerate(trace.source.words) if word not in NAMES]
     side = grid_side(len(symbols))
     big, small = side * CELL, side * SMALL_CELL
     with settings():
-        page = Page([*symbols, *words, trace.text])
+        page = Page([*symbols, *trace.source.words, trace.text])
         top = 1.8 * BODY
         title = page.text(0, 0.6 * BODY, shorten(page.label(trace.text), 560, page.width), BODY)
         for at, symbol in enumerate(symbols):
             row, column = divmod(at, side)
             _draw_cell(page, symbol, column * CELL, top + row * CELL)
         bottom, right = top + big, max(title, big)
-        step = max(small, max(map(page.width, words), default=0)) + 14
+        step = max(small, max((page.width(word) for _, word in words), default=0)) + 14
         down = max(1, int((big + BODY) // (small + 2 * BODY)))
-        for number, word in enumerate(words if attention is not None else []):
-            column, row = divmod(number, down)
+        across = -(-len(words) // down)
+        weights = attention.weights[0, : len(symbols)].T.tolist() if attention else []
+        for number, (column_of_word, word) in enumerate(words if weights else []):
+            row, column = divmod(number, across)
             x, y = big + 24 + column * step, top + row * (small + 2.2 * BODY)
-            assert attention is not None
-            index = trace.source.words.index(word)
-            weights = attention.weights[0, : len(symbols), index].tolist()
-            for at, weight in enumerate(weights):
+            for at, weight in enumerate(weights[column_of_word]):
                 cell = (x + at % side * SMALL_CELL, y + at // side * SMALL_CELL)
                 shade = paint(sqrt(max(weight, 0)))
                 page.box(*cell, SMALL_CELL, SMALL_CELL, shade, edge=LIGHT.hairline, linewidth=0.3)

@@ -6,6 +6,7 @@ import { message } from "../messages.js";
 import { mark, outputs, roving } from "./parts.js";
 
 const OPACITY = 0.8; // of the veil where there is no weight
+const SMALL = 128; // pixels of a width below which a picture is drawn in squares
 const LINE_SHAPE = 3.5; // width by height, from which a picture is a line of text
 
 /** @param {FigureOptions} options @returns {TaskFigure} */
@@ -54,7 +55,7 @@ export function drawImageOverlay({ trace, view, selected, onFocus, onHover }) {
 /** The picture under a veil that is thinner the larger the weight of a frame; its largest weight has none. @param {TracedPicture} picture @param {number[] | null} weights */
 function overlay({ uri, width, height, boxes }, weights) {
   const top = Math.max(...(weights ?? [1]), 1e-9);
-  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "overlay-picture", "aria-hidden": "true" },
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: `overlay-picture${width < SMALL ? " small" : ""}`, "aria-hidden": "true" },
     svg("image", { href: uri, width, height, preserveAspectRatio: "none" }),
     ...(weights ? boxes.map(([left, up, right, down], index) => svg("rect", { x: left, y: up, width: Math.max(0, right - left), height: Math.max(0, down - up),
       class: "overlay-veil", "fill-opacity": (OPACITY * (1 - weights[index] / top)).toFixed(3) })) : []));
