@@ -59,13 +59,21 @@ def pictured(codec, output):
 
 SOUND = TracedSound("data:audio/wav;base64,UklGRg==", 0.5, 0.016, ((-0.5, 0.5), (-1.0, 0.25)))
 TRACES = {
-    "shaded_words": [make_trace(SENTENCE, ("सकारात्मक",)), make_trace(SENTENCE, ("x",), attends=False)],
-    "entity_spans": [make_trace(SENTENCE, TAGS), make_trace(SENTENCE * 9, TAGS * 9), make_trace(("a",), ("O",))],
+    "shaded_words": [
+        make_trace(SENTENCE, ("सकारात्मक",)), make_trace(SENTENCE, ("x",), attends=False),
+    ],
+    "entity_spans": [
+        make_trace(SENTENCE, TAGS), make_trace(SENTENCE * 9, TAGS * 9), make_trace(("a",), ("O",)),
+    ],
     "image_overlay": [
         pictured(ImageColumns(16, 4), ("लाल", "वृत्त")), pictured(ImagePatches(16, 16, 8), ("a", "वृत्त") * 4),
     ],
-    "cell_grid": [make_trace(("a", "लाल", "a"), CELLS), make_trace(("a",), CELLS[:3], attends=False)],
-    "waveform": [make_trace(SENTENCE, ("c001",) * 40), make_trace(SENTENCE, ("c001",) * 40, sound=SOUND)],
+    "cell_grid": [
+        make_trace(("a", "लाल", "a"), CELLS), make_trace(("a",), CELLS[:3], attends=False),
+    ],
+    "waveform": [
+        make_trace(SENTENCE, ("c001",) * 40), make_trace(SENTENCE, ("c001",) * 40, sound=SOUND),
+    ],
 }  # fmt: skip
 ALL = [(name, trace) for name, traces in TRACES.items() for trace in traces]
 

@@ -98,7 +98,7 @@ def draw(trace: Trace) -> "Figure":
         return page.crop(max(right, end), bottom + 2.2 * SMALL)
 
 
-def _draw_cell(page: "Page", symbol: str, x: float, y: float) -> None:
+def _draw_cell(page: "Page", symbol: str, x: int | float, y: int | float) -> None:
     """One cell: its shape, or its symbol in small letters."""
     from matplotlib.patches import Circle, Polygon, RegularPolygon
 
@@ -126,7 +126,9 @@ def _draw_cell(page: "Page", symbol: str, x: float, y: float) -> None:
             page.box(middle[0] - radius, middle[1] - radius, 2 * radius, 2 * radius, colour)
 
 
-def star_points(middle: tuple[float, float], radius: float) -> list[tuple[float, float]]:
+def star_points(
+    middle: tuple[int | float, int | float], radius: int | float
+) -> list[tuple[float, float]]:
     """The ten corners of a star with five points, one of them up."""
     return [
         (

@@ -21,9 +21,9 @@ BODY, SMALL, TITLE = 11.0, 7.5, 13.0
 class Place:
     """A word in its line: left end and width, and the baseline."""
 
-    x: float
-    y: float
-    width: float
+    x: int | float
+    y: int | float
+    width: int | float
     line: int
 
     @property
@@ -46,10 +46,10 @@ class Page:
 
     def text(
         self,
-        x: float,
-        y: float,
+        x: int | float,
+        y: int | float,
         text: str,
-        size: float = BODY,
+        size: int | float = BODY,
         colour: str = LIGHT.ink,
         **more: Any,
     ) -> float:
@@ -63,11 +63,19 @@ class Page:
         """A text as it is drawn: the stand-in for characters that no font has."""
         return self._drawable.get(text, text)
 
-    def width(self, text: str, size: float = BODY) -> float:
+    def width(self, text: str, size: int | float = BODY) -> float:
         """The width of a text."""
         return replace(self.font, size=size).measure(self.label(text))
 
-    def box(self, x: float, y: float, wide: float, high: float, colour: str, **more: Any) -> None:
+    def box(
+        self,
+        x: int | float,
+        y: int | float,
+        wide: int | float,
+        high: int | float,
+        colour: str,
+        **more: Any,
+    ) -> None:
         """A filled rectangle; `rounded` is the radius of its corners, `edge` the colour of its line."""
         rounded, edge = more.pop("rounded", 0), more.pop("edge", "none")
         style = {"facecolor": colour, "edgecolor": edge, "clip_on": False, **more}
@@ -80,7 +88,7 @@ class Page:
         )
         self.axes.add_patch(shape)
 
-    def crop(self, width: float, height: float) -> Figure:
+    def crop(self, width: int | float, height: int | float) -> Figure:
         """The figure, with a margin around so many points."""
         wide, high = ceil(width) + 2 * MARGIN, ceil(height) + 2 * MARGIN
         self.figure.set_size_inches(wide / POINTS, high / POINTS)
@@ -89,7 +97,12 @@ class Page:
 
 
 def flow(
-    widths: Sequence[float], *, top: float, line: float, space: float, wide: float = WIDE
+    widths: Sequence[int | float],
+    *,
+    top: int | float,
+    line: int | float,
+    space: int | float,
+    wide: int | float = WIDE,
 ) -> Iterator[Place]:
     """The place of each word in lines of a width; the first baseline is at `top`."""
     x, number = 0.0, 0
