@@ -303,7 +303,7 @@ SHORT = """
 Three of eight were reached, five missed. What limits them, as far as it was measured:
 
 - **Multi30k, Transformer.** 29,000 pairs of captions. Lower-cased, which is nearly how the papers
-  count, the German score equals that of the best published model without images, and the French one lies
+  count, the German score is that of the best published model without images, and the French one lies
   between the two published. On validation, further text of another domain lost 2.4 BLEU into German
   and 2.6 into French, half the vocabulary 2.0 and 1.9. On the test, models that were also trained on
   translations of captions lost 0.6 and 1.1, and an ensemble of three of them did not make up for it.
