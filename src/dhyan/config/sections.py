@@ -427,8 +427,28 @@ class TransformerDecoder:
         return self.width
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinearDecoder:
+    """A linear layer over the encoder's state at the position of each output, for tags."""
+
+    input: ClassVar[Input] = "embedding"
+    pretrained_embedding: ClassVar[str] = ""
+    freeze_embedding: ClassVar[bool] = False
+    embedding_width: ClassVar[int] = 0
+    layers: ClassVar[int] = 1
+    tie_embeddings: ClassVar[bool] = False
+    share_source_embedding: ClassVar[bool] = False
+    copy_mechanism: ClassVar[bool] = False
+    attends: ClassVar[bool] = False
+    kind: Literal["linear"] = setting("linear", "Decoder type.")
+    transitions: bool = setting(
+        False, "Transitions between outputs: a linear-chain CRF (Lafferty et al., 2001)."
+    )
+    dropout: float = redeclare(RNNEncoder, "dropout")
+
+
 Encoder = RNNEncoder | TransformerEncoder
-Decoder = RNNDecoder | AttentiveDecoder | TransformerDecoder
+Decoder = RNNDecoder | AttentiveDecoder | TransformerDecoder | LinearDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
