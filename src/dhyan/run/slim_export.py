@@ -56,7 +56,9 @@ def write_slim(
 
 def without_files(recipe: Recipe) -> Recipe:
     """The recipe without its corpus and the other files it names; languages and lengths are kept."""
-    data = recipe.data
+    data, decoder = recipe.data, recipe.decoder
+    if not isinstance(decoder, LinearDecoder):
+        decoder = replace(decoder, pretrained_embedding="", freeze_embedding=False)
     return replace(
         recipe,
         data=Data(
@@ -65,6 +67,6 @@ def without_files(recipe: Recipe) -> Recipe:
             max_tokens=data.max_tokens,
         ),
         encoder=replace(recipe.encoder, pretrained_embedding="", freeze_embedding=False),
-        decoder=replace(recipe.decoder, pretrained_embedding="", freeze_embedding=False),
+        decoder=decoder,
         training=replace(recipe.training, init_from="", init_vocabulary="keep"),
     )
