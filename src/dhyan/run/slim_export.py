@@ -8,7 +8,7 @@ from typing import Any
 from dhyan import atomic_folder
 from dhyan.atomic_folder import check_writable, to_json_bytes
 from dhyan.checkpoint import tensors_to_bytes, weights_from_bytes
-from dhyan.config import Data, Recipe, dump_recipe
+from dhyan.config import Data, LinearDecoder, Recipe, dump_recipe
 from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES, read_model
