@@ -553,9 +553,10 @@ class Training:
     )
     save_every: int = setting(500, "Checkpoint interval.", low=1, unit="steps")
     keep_checkpoints: int = setting(2, "Newest checkpoints to keep, beside the best.", low=1)
-    early_stopping_metric: Literal["loss", "bleu", "chrf"] = setting(
-        "loss", "Early stopping: metric that chooses the best checkpoint."
-    )
+    early_stopping_metric: str = setting(
+        "loss", "Early stopping: metric that chooses the best checkpoint, loss or one of the task "
+        "(bleu or chrf of translations).",
+    )  # fmt: skip
     patience: int = setting(
         0,
         "Early stopping: validations without improvement; 0 for never.",
