@@ -20,7 +20,10 @@ FRAME_CODECS = ("word_characters", *PICTURE_CODECS)
 Placeholder = Literal["url", "email", "number", "tag"]
 PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
 Sinusoids = Literal["interleaved", "halves", "tensor2tensor"]
-Synthetic = Literal["", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives"]
+Synthetic = Literal[
+    "", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives",
+    "rendered_text", "scenes", "scene_cells",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +45,8 @@ class Data:
 
     source: str = setting(
         "",
-        "Training set, source side; or a .tsv, .csv, .jsonl or .tmx with both sides.",
+        "Training set, source side; or a .tsv, .csv, .jsonl or .tmx with both sides; or a folder of "
+        "pictures with a captions.tsv.",
         is_path=True,
     )
     target: str = setting(
