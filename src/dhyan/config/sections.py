@@ -105,6 +105,10 @@ class Data:
         0.0, "Length filter: most words of a side per word of the other; 0 for any.", low=0.0
     )
     mix: tuple[MixedCorpus, ...] = setting((), "Further corpora, each with its weight.")
+    codebook: str = setting(
+        "", "Codebook of the target's symbols, which goes into the model: its output becomes a sound.",
+        is_path=True,
+    )  # fmt: skip
     prepared: str = setting(
         "", "Folder that `dhyan data prepare` wrote, instead of text.", is_path=True
     )
@@ -194,20 +198,21 @@ class Attention:
 
     score: str = setting(
         "additive",
-        "Attention score: additive, concat, dot, scaled_dot, general, location, coverage, a registered "
-        "one, or bottleneck for the encoder's last state at every step (Cho et al., 2014).",
+        "Attention score: additive, concat, dot, scaled_dot, general, location, coverage, "
+        "location_aware (Chorowski et al., 2015), a registered one, or bottleneck for the encoder's "
+        "last state at every step (Cho et al., 2014).",
     )
     heads: int = setting(1, "Number of attention heads.", low=1)
     kv_heads: int = setting(
         0, "Key-value heads (Ainslie et al., 2023), shared by groups of heads; 0 for as many as heads.",
         low=0,
     )  # fmt: skip
-    score_width: int = setting(256, "Hidden width of the additive and coverage score.", low=1)
+    score_width: int = setting(256, "Hidden width of the additive, coverage and location-aware score.", low=1)
     coverage_filters: int = setting(
-        8, "Coverage score (Tu et al., 2016): convolution filters over past weights.", low=1
+        8, "Coverage and location-aware score: convolution filters over past weights.", low=1
     )
     coverage_filter_radius: int = setting(
-        3, "Coverage score: positions a filter sees on either side.", low=0, unit="tokens"
+        3, "Coverage and location-aware score: positions a filter sees on either side.", low=0, unit="tokens"
     )
     window: Literal["none", "monotonic", "predicted"] = setting(
         "none",

@@ -7,6 +7,7 @@ from typing import Any
 
 from dhyan import atomic_folder
 from dhyan.atomic_folder import check_writable, to_json_bytes
+from dhyan.audio.codebook_file import CODEBOOK_FILE
 from dhyan.checkpoint import tensors_to_bytes, weights_from_bytes
 from dhyan.config import Data, LinearDecoder, Recipe, dump_recipe
 from dhyan.data.training_sentences import TRAINING_SENTENCES
@@ -43,6 +44,8 @@ def write_slim(
     }
     if checked.training_sentences is not None:
         files[TRAINING_SENTENCES] = checked.training_sentences.to_bytes()
+    if checked.codebook is not None:
+        files[CODEBOOK_FILE] = checked.codebook
     if card is not None:
         files[CARD] = to_json_bytes(card)
     facts = {key: checked.manifest[key] for key in FACTS} | {"precision": precision}
