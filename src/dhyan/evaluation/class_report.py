@@ -61,13 +61,13 @@ def class_report(counts: Counts) -> ClassReport | None:
     if counts.metric.classes is None:
         return None
     found = counts.metric.classes(counts.totals())
-    names = sorted(found.names(), key=lambda name: (-found.references[name], name))
+    names = sorted(found.names(), key=lambda name: (-found.references.get(name, 0), name))
     if not names:
         return None
     scores = []
     for name in names:
         correct, predicted, gold = (
-            group[name] for group in (found.correct, found.predicted, found.references)
+            group.get(name, 0) for group in (found.correct, found.predicted, found.references)
         )
         shares = ratio(correct, predicted), ratio(correct, gold), f1(correct, predicted, gold)
         scores.append(ClassScore(name, *shares, int(predicted), int(gold)))
