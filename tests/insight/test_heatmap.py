@@ -14,7 +14,8 @@ from matplotlib.colors import to_hex
 from dhyan.attention_maps import AttentionMap
 from dhyan.errors import UserError
 from dhyan.insight.colors import STEPS, TABLE, contrast, ink, luminance, paint
-from dhyan.insight.fonts import clusters, shorten
+from dhyan.insight.fonts import shorten
+from dhyan.text.grapheme_clusters import grapheme_clusters
 from dhyan.insight.heatmap import GREY, heatmap, save
 
 ENGLISH = ("he", "gives", "the", "book", "to", "the", "girl")
@@ -261,9 +262,9 @@ def test_weights_outside_the_range_are_clamped():
 
 
 def test_a_word_is_shortened_between_graphemes():
-    assert list(clusters("क्षत्रिय")) == ["क्ष", "त्रि", "य"]
-    assert list(clusters("ज़िंदगी")) == ["ज़िं", "द", "गी"]
-    assert list(clusters("cafe\u0301s")) == ["c", "a", "f", "e\u0301", "s"]
+    assert list(grapheme_clusters("क्षत्रिय")) == ["क्ष", "त्रि", "य"]
+    assert list(grapheme_clusters("ज़िंदगी")) == ["ज़िं", "द", "गी"]
+    assert list(grapheme_clusters("cafe\u0301s")) == ["c", "a", "f", "e\u0301", "s"]
     assert shorten("क्षत्रिय", 5, len) == "क्ष…"
     assert shorten("whole", 5, len) == "whole"
 

@@ -105,7 +105,7 @@ def test_a_sentencepiece_vocabulary_is_neither_extended_nor_trained(models):
     with pytest.raises(UserError, match="cannot be extended"):
         ours.extended(["new words"], 10_000)
     with pytest.raises(UserError, match=r"text\.tokenizer: .*comes with an imported model"):
-        train_codecs(config.Text(tokenizer="sentencepiece"), [])
+        train_codecs(config.Recipe(text=config.Text(tokenizer="sentencepiece")), [])
 
 
 @pytest.mark.parametrize(

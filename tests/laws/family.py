@@ -43,6 +43,15 @@ ATTENTIONS = {
     "coverage-of-one-place": lambda: SingleHeadAttention(
         CoverageScore(WIDTH, WIDTH, 24, filters=1, radius=0)
     ),
+    "location-aware": lambda: SingleHeadAttention(
+        CoverageScore(WIDTH, WIDTH, 24, filters=3, radius=2, last_weights=True)
+    ),
+    "multihead-location-aware": lambda: MultiHeadAttention(
+        WIDTH,
+        heads=4,
+        kv_heads=2,
+        score=CoverageScore(8, 8, 16, filters=2, radius=1, last_weights=True),
+    ),
     "local-m": lambda: SingleHeadAttention(AdditiveScore(WIDTH, WIDTH, 24), mask=LocalWindow(2)),
     "local-m-dot": lambda: SingleHeadAttention(DotScore(), mask=LocalWindow(1)),
     "local-p": lambda: SingleHeadAttention(
@@ -195,7 +204,7 @@ DECODERS = {
         f"luong-parallel-{name}": config.LuongDecoder(
             attention=ATTENTION_SETTINGS[name], embedding_width=16, width=WIDTH, input_feeding=False
         )
-        for name in ("coverage", "monotonic-dot", "predicted-coverage", "multihead-coverage")
+        for name in ("coverage", "location_aware", "monotonic-dot", "predicted-coverage", "multihead-coverage")
     },
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding_width=16, width=WIDTH, input_feeding=False

@@ -111,6 +111,7 @@ def test_queries_one_by_one_equal_all_at_once(attention, mask):
     assert memory.steps == together.memory.steps == query.shape[1]
     if memory.coverage is not None:
         torch.testing.assert_close(memory.coverage, together.memory.coverage)
+        torch.testing.assert_close(memory.last_weights, together.memory.last_weights)
 
 
 def test_dropout_acts_in_training_only_and_keeps_the_mean(mask):

@@ -132,17 +132,19 @@ def test_the_predicted_position_gets_gradients():
     assert window.hidden.weight.grad.abs().sum() > 0
 
 
-def test_coverage_equals_the_papers_equation():
-    score = CoverageScore(5, 7, 4, filters=3, radius=1)
+@pytest.mark.parametrize("last_weights", [False, True])
+def test_coverage_equals_the_papers_equation(last_weights):
+    score = CoverageScore(5, 7, 4, filters=3, radius=1, last_weights=last_weights)
     query, states = torch.randn(1, 3, 5), torch.randn(1, 6, 7)
     attention = SingleHeadAttention(score)
     with torch.no_grad():
         result = attention(query, attention.remember(states, MASK[:1])).weights[0, 0]
-        coverage = torch.zeros(8)  # a zero on either side
+        last, coverage = torch.zeros(8), torch.zeros(8)  # a zero on either side
         for step in range(3):
             scores = []
             for j in range(6):
-                features = torch.stack([f @ coverage[j : j + 3] for f in score.filters.weight])
+                window = torch.cat([last[j : j + 3]] * last_weights + [coverage[j : j + 3]])
+                features = score.filters.weight @ window
                 inner = score.score
                 hidden = (
                     inner.query(query[0, step]) + inner.key(states[0, j]) + score.coverage(features)
@@ -151,6 +153,7 @@ def test_coverage_equals_the_papers_equation():
             by_hand = torch.softmax(torch.stack(scores), 0)
             close(result[step], by_hand)
             coverage[1:7] += by_hand
+            last[1:7] = by_hand
 
 
 def test_alibi_subtracts_slope_times_distance():

@@ -1,4 +1,4 @@
-"""Additive attention scores (Bahdanau et al., 2015), also with coverage (Tu et al., 2016)."""
+"""Additive attention scores (Bahdanau et al., 2015), also with coverage or location-aware."""
 
 import torch
 from jaxtyping import Float
@@ -65,19 +65,28 @@ class CoverageScore(nn.Module, Score):
     """e_ij = vᵀ tanh(W s_i + U h_j + V f_ij + b), where f_i = F ∗ Σ_{k<i} α_k.
 
     The attention a word received so far tells whether it is already translated: the coverage of Tu
-    et al. (2016), here without their fertility. The filters F are the location-awareness of
-    Chorowski et al. (2015), who convolve the weights of the last step alone; over the sum of all
-    steps they are the location-sensitive attention of Shen et al. (2018, Tacotron 2). The
-    convolution is written as a linear layer over windows of 2 · radius + 1 positions.
+    et al. (2016), here without their fertility. With `last_weights` it is location-aware: the
+    filters F convolve the weights of the last step too (Chorowski et al., 2015), f_i = F ∗ [α_{i-1};
+    Σ_{k<i} α_k], the location-sensitive attention of Shen et al. (2018, Tacotron 2); so a decoder
+    that reads or speaks from left to right knows where it was. The convolution is written as a
+    linear layer over windows of 2 · radius + 1 positions.
     """
 
     def __init__(
-        self, query_width: int, memory_width: int, hidden: int, *, filters: int, radius: int
+        self,
+        query_width: int,
+        memory_width: int,
+        hidden: int,
+        *,
+        filters: int,
+        radius: int,
+        last_weights: bool = False,
     ) -> None:
         super().__init__()
         self.score = AdditiveScore(query_width, memory_width, hidden)
         self.radius = radius
-        self.filters = nn.Linear(2 * radius + 1, filters, bias=False)
+        self.last_weights = last_weights
+        self.filters = nn.Linear((1 + last_weights) * (2 * radius + 1), filters, bias=False)
         self.coverage = nn.Linear(filters, hidden, bias=False)
 
     def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S A"]:
@@ -85,13 +94,16 @@ class CoverageScore(nn.Module, Score):
         return self.score.keys(states)
 
     def forward(self, query: Float[Tensor, "B H T Q"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """The score of every query with every state, given the memory's coverage."""
-        received = memory.coverage
-        if received is None:
-            received = self.filters.weight.new_zeros(*query.shape[:2], memory.mask.shape[1])
-        windows = pad(received, (self.radius, self.radius)).unfold(-1, 2 * self.radius + 1, 1)
-        keys = memory.keys + self.coverage(self.filters(windows))
+        """The score of every query with every state, given the weights before it."""
+        rows = [memory.last_weights, memory.coverage] if self.last_weights else [memory.coverage]
+        none_yet = self.filters.weight.new_zeros(*query.shape[:2], memory.mask.shape[1])
+        windows = [self._windows(none_yet if row is None else row) for row in rows]
+        keys = memory.keys + self.coverage(self.filters(torch.cat(windows, dim=-1)))
         return additive_scores(self.score.query(query), keys, self.score.energy)
+
+    def _windows(self, weights: Float[Tensor, "B H S"]) -> Float[Tensor, "B H S W"]:
+        """The weights around every position."""
+        return pad(weights, (self.radius, self.radius)).unfold(-1, 2 * self.radius + 1, 1)
 
     def attend(
         self,
@@ -102,7 +114,7 @@ class CoverageScore(nn.Module, Score):
         dropout: float = 0.0,
         need_weights: bool = False,
     ) -> HeadsAttended:
-        """One query after the other, each with the coverage of those before it."""
+        """One query after the other, each with the weights of those before it."""
         unmasked, contexts, rows = mask(query, memory), [], []
         for step, allowed in zip(query.split(1, dim=2), unmasked.split(1, dim=2), strict=True):
             heads = memory.per_head(query.shape[1])

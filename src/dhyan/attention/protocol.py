@@ -23,8 +23,8 @@ from dhyan.kernels.ops import AttentionOperands, attend
 class Memory:
     """Projected keys and values, with the padding mask: encoder states or a key-value cache.
 
-    `steps` counts the queries that have attended to it, and `coverage` is the sum of their weights
-    on each position, for the scores that use it.
+    `steps` counts the queries that have attended to it; `coverage` is the sum of their weights on
+    each position, and `last_weights` are those of the last query, for the scores that use them.
     """
 
     keys: Float[Tensor, "B G S K"]
@@ -32,18 +32,20 @@ class Memory:
     mask: Bool[Tensor, "B S"]
     steps: int = 0
     coverage: Float[Tensor, "B H S"] | None = None
+    last_weights: Float[Tensor, "B H S"] | None = None
 
     def append(self, newer: "Memory") -> "Memory":
         """The memory with later positions added: the growth of a key-value cache."""
         if not self.mask.shape[1] and self.coverage is None:
             return replace(newer, steps=self.steps)
-        coverage = self.coverage
+        added = (0, newer.mask.shape[1])
         return replace(
             self,
             keys=torch.cat([self.keys, newer.keys], dim=2),
             values=torch.cat([self.values, newer.values], dim=2),
             mask=torch.cat([self.mask, newer.mask], dim=1),
-            coverage=None if coverage is None else pad(coverage, (0, newer.mask.shape[1])),
+            coverage=None if self.coverage is None else pad(self.coverage, added),
+            last_weights=None if self.last_weights is None else pad(self.last_weights, added),
         )
 
     def select(self, rows: Int[Tensor, " R"]) -> "Memory":
@@ -54,14 +56,16 @@ class Memory:
             values=self.values[rows],
             mask=self.mask[rows],
             coverage=None if self.coverage is None else self.coverage[rows],
+            last_weights=None if self.last_weights is None else self.last_weights[rows],
         )
 
     def advance(self, queries: int, weights: Float[Tensor, "B H T S"] | None = None) -> "Memory":
         """The memory after so many queries; their weights, if given, are added to the coverage."""
-        coverage = self.coverage
-        if weights is not None:
-            coverage = weights.sum(dim=2) + (0.0 if coverage is None else coverage)
-        return replace(self, steps=self.steps + queries, coverage=coverage)
+        memory = replace(self, steps=self.steps + queries)
+        if weights is None:
+            return memory
+        coverage = weights.sum(dim=2) + (0.0 if self.coverage is None else self.coverage)
+        return replace(memory, coverage=coverage, last_weights=weights[:, :, -1])
 
     def per_head(self, heads: int) -> "Memory":
         """Keys and values repeated for the heads that share them."""

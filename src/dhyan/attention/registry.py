@@ -17,6 +17,7 @@ BUILT_IN = (
     "general",
     "location",
     "coverage",
+    "location_aware",
 )
 _registered: dict[str, Factory] = {}
 AnyFactory = TypeVar("AnyFactory", bound=Factory)

@@ -21,10 +21,12 @@ from dhyan.cli.info import info
 from dhyan.cli.lesson import lesson
 from dhyan.cli.messages import Exit
 from dhyan.cli.models import models
+from dhyan.cli.predict import predict
 from dhyan.cli.recipe import recipe
 from dhyan.cli.serve import serve
 from dhyan.cli.show import show
 from dhyan.cli.studio import studio
+from dhyan.cli.tasks import tasks
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
 from dhyan.errors import UserError, command_line_spelling
@@ -41,8 +43,8 @@ app = typer.Typer(
 WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SPIN_COUNT = "20000"  # libgomp's default is 300,000
 COMMANDS = (
-    demo, studio, train, translate, models, serve, export, evaluate, show, lesson, compare, info,
-    recipe, average,
+    demo, studio, train, translate, predict, models, tasks, serve, export, evaluate, show, lesson,
+    compare, info, recipe, average,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
@@ -71,7 +73,7 @@ def options(
         typer.Option(
             metavar="FILE.py",
             show_default="none",
-            help="Python file to run first, which registers an attention.",
+            help="Python file to run first, which registers an attention or a task.",
         ),
     ] = None,
 ) -> None:

@@ -251,9 +251,10 @@ def prepare(
 
     from dhyan.data.prepare import prepare as start
     from dhyan.run.fine_tune import first_codecs
+    from dhyan.tasks import with_task
 
     log_to_stderr(quiet=quiet)
-    counts = start(chosen, out, choose_codecs=first_codecs)
+    counts = start(with_task(chosen), out, choose_codecs=first_codecs)
     typer.echo(f"{out}  {counts.training:,} pairs, {counts.validation:,} to validate on")
     init = _init_options(chosen.training.init_from, chosen.training.init_vocabulary)
     name, folder = shlex.quote(recipe), shlex.quote(str(out))

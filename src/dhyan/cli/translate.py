@@ -1,7 +1,7 @@
 """`dhyan translate`: translate a file or stdin, one output line per input line."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
@@ -191,7 +191,6 @@ def translate(
     table = open_table(file, columns, style, table_settings("", header, delimiter))
     if prefixes:
         _check_prefix_count(file, table, prefixes)
-    interactive = file is None and sys.stdin is not None and sys.stdin.isatty()
     job = TranslationJob(
         name=str(file or "stdin"),
         style=style,
@@ -199,41 +198,32 @@ def translate(
         paragraphs=paragraphs,
         glossary=read_glossary(glossary) if glossary else None,
         forbidden=read_terms(forbid) if forbid else (),
-        files={"glossary": glossary, "forbidden": forbid, "prefixes": prefixes},
+        files={"input": file, "glossary": glossary, "forbidden": forbid, "prefixes": prefixes},
         prefixes=read_prefixes(prefixes) if prefixes else repeat(prefix) if prefix else None,
-        progress=_progress(file, interactive=interactive),
+        progress=show_progress(file),
     )
-    try:
-        with _command_line_names(job.files), open_output(output) as stream:
-            translator = load_model(model, device, threads, other_models or ())
-            translator = replace(translator, fast=translator.fast and not plain)
-            options = translator.options.changed(**changes)
-            lines = read_rows(table) if table else read_input(file)
-            if table:
-                job.line_ending = table.form.line_ending
-                stream.write(table.form.start)
-                if names := table.header():
-                    print(names, file=stream, end=job.line_ending)
-            for chunk in in_chunks(lines, 1 if interactive else LINES_AT_A_TIME):
-                job.translate(translator, options, chunk, stream)
-                if interactive:
-                    job.warnings.name_unknown_words(job.name)
-    except KeyboardInterrupt:
-        sys.stdout.flush()
-        state = f"{output} is not written" if output else f"{job.done:,} lines are written"
-        warn(f"stopped; {state}")
-        raise typer.Exit(Exit.INTERRUPTED) from None
-    job.warnings.name_unknown_words(job.name)
-    job.warnings.log_totals()
-    job.check_end()
+
+    def load() -> "Translator":
+        translator = load_model(model, device, threads, other_models or ())
+        return replace(translator, fast=translator.fast and not plain)
+
+    job.run(load, changes, read_rows(table) if table else read_input(file), output)
 
 
-def _progress(file: Path | None, *, interactive: bool) -> ProgressLines:
-    """Progress of a file, or of stdin if someone watches; none while sentences are typed."""
+def is_interactive(file: Path | None) -> bool:
+    """Whether sentences are typed, so that each is to be answered at once."""
+    return file is None and sys.stdin is not None and sys.stdin.isatty()
+
+
+def show_progress(file: Path | None, lines: int | None = None) -> ProgressLines:
+    """Progress of a file, or of stdin if someone watches; none while sentences are typed.
+
+    `lines` is the number of sources, if it is not that of lines.
+    """
     watched = sys.stderr is not None and sys.stderr.isatty()
     return ProgressLines(
-        lines=(lambda: count_lines(file)) if file else None,
-        quiet=interactive or not (file or watched),
+        lines=(lambda: count_lines(file) if lines is None else lines) if file else None,
+        quiet=is_interactive(file) or not (file or watched),
     )
 
 
@@ -274,17 +264,48 @@ class TranslationJob:
     name: str
     style: OutputStyle
     table: "TableColumn | None"
-    paragraphs: bool
-    glossary: Mapping[str, str] | None
-    forbidden: Sequence[str]
-    files: Mapping[str, Path | None]
-    prefixes: Iterator[str] | None
     progress: ProgressLines
+    paragraphs: bool = False
+    glossary: Mapping[str, str] | None = None
+    forbidden: Sequence[str] = ()
+    files: Mapping[str, Path | None] = field(default_factory=dict)
+    prefixes: Iterator[str] | None = None
     warnings: TranslationWarnings = field(default_factory=TranslationWarnings)
     language_check: "LanguageCheck | None" = None
     line_ending: str = "\n"
     done: int = 0
     skipped: int = 0
+
+    def run(
+        self,
+        load: "Callable[[], Translator]",
+        changes: DecodingChanges,
+        lines: Iterator[Line],
+        output: Path | None,
+    ) -> None:
+        """Translate all lines into a file, or to stdout; typed ones each at once."""
+        interactive = is_interactive(self.files.get("input"))
+        try:
+            with _command_line_names(self.files), open_output(output) as stream:
+                translator = load()
+                options = translator.options.changed(**changes)
+                if self.table:
+                    self.line_ending = self.table.form.line_ending
+                    stream.write(self.table.form.start)
+                    if names := self.table.header():
+                        print(names, file=stream, end=self.line_ending)
+                for chunk in in_chunks(lines, 1 if interactive else LINES_AT_A_TIME):
+                    self.translate(translator, options, chunk, stream)
+                    if interactive:
+                        self.warnings.name_unknown_words(self.name)
+        except KeyboardInterrupt:
+            sys.stdout.flush()
+            state = f"{output} is not written" if output else f"{self.done:,} lines are written"
+            warn(f"stopped; {state}")
+            raise typer.Exit(Exit.INTERRUPTED) from None
+        self.warnings.name_unknown_words(self.name)
+        self.warnings.log_totals()
+        self.check_end()
 
     def translate(
         self,

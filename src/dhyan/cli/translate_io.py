@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 FIRST_WARNINGS = 3
 NAMED_WORDS, MAX_UNKNOWN_WORDS = 10, 10_000  # different words named, and counted
-NEW_COLUMN = "translation"
 ESCAPED_HASH = re.compile(r"\\+#")
 _CONTROL_CODES = (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _ESCAPES = {code: f"\\u{code:04x}" for code in _CONTROL_CODES}
@@ -54,6 +53,21 @@ def read_input(file: Path | None) -> Iterator[Line]:
         yield Line(text, UserError(problem) if problem else None)
 
 
+def read_examples(file: Path) -> list[Line] | None:
+    """The sources of a picture, of a folder of pictures or of labelled examples; None for text."""
+    from dhyan.data.read_pairs import has_reader, read_pairs
+    from dhyan.text.image_frames import SUFFIXES
+
+    if file.is_dir():
+        pictures = sorted(path for path in file.iterdir() if path.suffix.lower() in SUFFIXES)
+        if not pictures:
+            raise UserError(f"{file}: no picture in this folder ({', '.join(SUFFIXES)})")
+        return [Line(str(path)) for path in pictures]
+    if file.suffix.lower() in SUFFIXES:
+        return [Line(str(file))]
+    return [Line(pair.source) for pair in read_pairs(file)] if has_reader(file) else None
+
+
 def open_table(
     file: Path | None, columns: str, style: "OutputStyle", settings: Data
 ) -> "TableColumn | None":
@@ -79,7 +93,7 @@ def open_table(
         raise UserError(f"--columns {columns}: one column is translated; name one")
     style.check_table()
     table = open_column(
-        file, columns, NEW_COLUMN, header=settings.header, delimiter=settings.delimiter
+        file, columns, style.column, header=settings.header, delimiter=settings.delimiter
     )
     cells = without = 0
     for row in table.rows():
@@ -220,6 +234,7 @@ class OutputStyle:
     attention: str = ""
     words: bool = False
     as_json: bool = False
+    column: str = "translation"  # the new one of a table
 
     def check(self, *, paragraphs: bool) -> None:
         """Raise an error for options that exclude each other."""
@@ -235,7 +250,7 @@ class OutputStyle:
         options = {"--nbest": self.nbest > 1, "--align": self.align, "--words": self.words}
         for option, chosen in {**options, "--json": self.as_json}.items():
             if chosen:
-                reason = f"a table gets one new column, {NEW_COLUMN}"
+                reason = f"a table gets one new column, {self.column}"
                 raise UserError(f"{option}: {reason}; leave out {option} or --columns")
 
 

@@ -12,6 +12,7 @@ from dhyan.data.pairs import Pair
 from dhyan.data.prepare import prepare
 from dhyan.data.prepared_corpus import PreparedCorpus, open_prepared
 from dhyan.errors import UserError, spell_option
+from dhyan.tasks import with_task
 
 PAIRS, CORPUS = "pairs", "corpus"
 MARKER = ".comparison"  # marks a folder whose pairs and corpus belong to a comparison
@@ -19,7 +20,7 @@ MARKER = ".comparison"  # marks a folder whose pairs and corpus belong to a comp
 
 def prepare_shared(recipe: Recipe, folder: Path) -> Recipe:
     """The recipe with its data replaced by the prepared corpus in the folder."""
-    named = with_languages(recipe)
+    named = with_languages(with_task(recipe))
     if not named.data.prepared:
         _clear(folder)
     if named.data.synthetic:

@@ -7,6 +7,7 @@ from dhyan.config.declare_settings import problems_in, setting, unused_in
 from dhyan.config.decoding import DecodingOptions
 from dhyan.config.sections import (
     FRAME_CODECS,
+    PICTURE_CODECS,
     Attention,
     AttentiveDecoder,
     BahdanauDecoder,
@@ -14,6 +15,7 @@ from dhyan.config.sections import (
     Decoder,
     Encoder,
     Frames,
+    LinearDecoder,
     LuongDecoder,
     RNNDecoder,
     RNNEncoder,
@@ -62,7 +64,7 @@ class Recipe:
     text: Text = field(default_factory=Text)
     frames: Frames = field(default_factory=Frames)
     encoder: RNNEncoder | TransformerEncoder
-    decoder: RNNDecoder | BahdanauDecoder | LuongDecoder | TransformerDecoder
+    decoder: RNNDecoder | BahdanauDecoder | LuongDecoder | TransformerDecoder | LinearDecoder
     training: Training = field(default_factory=Training)
     decoding: DecodingOptions = field(default_factory=DecodingOptions)
 
@@ -168,6 +170,13 @@ def _in_codecs(recipe: Recipe) -> Iterator[Problem]:
 def _in_frames(recipe: Recipe) -> Iterator[Problem]:
     """Settings that need a source of tokens, and stems that do not fit the codec."""
     source, frames, encoder = recipe.text.source_codec, recipe.frames, recipe.encoder
+    need_text = {}
+    if source in PICTURE_CODECS:
+        names = ("min_words", "max_words", "max_length_ratio", "unescape")
+        need_text = {f"data.{name}": getattr(recipe.data, name) for name in names}
+    for key, given in need_text.items():
+        if given:
+            yield key, f"needs a source of text, and {source} are pictures; leave it out"
     need_tokens = {
         "text.placeholders": recipe.text.placeholders,
         "text.bpe_dropout": recipe.text.bpe_dropout,

@@ -29,6 +29,9 @@ from dhyan.data.perspectives import perspective_pairs
 from dhyan.data.prepared_corpus import open_prepared, prepared_languages
 from dhyan.data.primer import MAX_WORDS, MIN_WORDS, generate_sentences, primer_pairs
 from dhyan.data.read_report import ReadReport
+from dhyan.data.rendered_text import rendered_text_pairs
+from dhyan.data.scene_cells import scene_cell_pairs
+from dhyan.data.scenes import scene_pairs
 from dhyan.data.script_check import warn_about_scripts
 from dhyan.data.store import Examples
 from dhyan.data.synthetic import (
@@ -52,8 +55,12 @@ SYNTHETIC_TASKS: dict[str, Callable[..., Iterator[Pair]]] = {
     "dates": date_pairs,
     "numbers": number_pairs,
     "perspectives": perspective_pairs,
+    "rendered_text": rendered_text_pairs,
     "reverse": reverse_pairs,
+    "scene_cells": scene_cell_pairs,
+    "scenes": scene_pairs,
 }
+CAPTION_SIDES: dict[str, Side] = {"scenes": "target", "scene_cells": "source"}
 MAX_HELD_OUT, MIN_PAIRS_TO_HOLD_OUT, HOLD_OUT_EVERY = 1000, 200, 50
 SAMPLE_LENGTH = 30  # characters of a source that is good to look at
 
@@ -127,7 +134,9 @@ class TextCorpus:
         return encode_corpus(self.parts, source, target, text=self.text, max_tokens=max_tokens)
 
     def training_sentences(self) -> TrainingSentences | None:
-        """The source sentences of at most a million pairs; the over-long count as well."""
+        """The source sentences of at most a million pairs, over-long ones too; None of pictures."""
+        if self.text.source_codec in PICTURE_CODECS:
+            return None
         pairs = chain.from_iterable(part.pairs for part in self.parts)
         sources = [pair.source for pair in islice(pairs, MAX_SENTENCES + 1)]
         return TrainingSentences.of(sources) if len(sources) <= MAX_SENTENCES else None
@@ -235,6 +244,11 @@ def _task_languages(data: Data) -> tuple[str, str]:
         return "hi", "en"
     if data.synthetic == "perspectives":
         return "en", "en"
+    if data.synthetic == "rendered_text":
+        return "", "hi"
+    if data.synthetic in CAPTION_SIDES:
+        caption = _caption_language(data)["language"]
+        return (caption, "") if CAPTION_SIDES[data.synthetic] == "source" else ("", caption)
     return ("en", "hi") if data.synthetic in ("primer", "numbers", "counting") else ("", "")
 
 
@@ -269,13 +283,21 @@ def _generate_main(data: Data, seed: int) -> _MainCorpus:
         pairs = _distinct_sources(generate_primer(data, "train", seed), data.pairs)
         held_out = _distinct_sources(generate_primer(data, "valid", seed), count)
     else:
-        generate = SYNTHETIC_TASKS[data.synthetic]
-        pairs = _distinct_sources(generate(seed=seed), data.pairs + count)
+        generate, options = SYNTHETIC_TASKS[data.synthetic], _caption_language(data)
+        pairs = _distinct_sources(generate(seed=seed, **options), data.pairs + count)
         held_out = _evenly_spaced(pairs, len(pairs), count)
     report = ReadReport()
     for pair in pairs:
         report.keep(pair)
     return _MainCorpus(pairs, held_out, report.fingerprint, _sources(held_out))
+
+
+def _caption_language(data: Data) -> dict[str, str]:
+    """The language of the captions of a generator that has several, by default English."""
+    if data.synthetic not in CAPTION_SIDES:
+        return {}
+    named = getattr(data, f"{CAPTION_SIDES[data.synthetic]}_language")
+    return {"language": parse_language(named) or "en"}
 
 
 def generate_primer(data: Data, split: str, seed: int) -> Iterator[Pair]:

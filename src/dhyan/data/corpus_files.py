@@ -13,7 +13,7 @@ from dhyan.data.filters import LengthFilter
 from dhyan.data.pairs import Pair
 from dhyan.data.read_pairs import read_pairs
 from dhyan.data.read_report import ReadReport
-from dhyan.data.text_lines import TABLE_SUFFIXES, format_suffix
+from dhyan.data.text_lines import has_columns
 from dhyan.errors import UserError
 from dhyan.text.languages import language_of
 
@@ -38,11 +38,11 @@ class CorpusFiles:
 
     def read(self, report: ReadReport) -> Iterator[Pair]:
         """The usable pairs."""
-        has_columns = self.columns and format_suffix(Path(self.source)) in TABLE_SUFFIXES
+        columns = self.columns if has_columns(Path(self.source)) else ()
         return read_pairs(
             Path(self.source),
             Path(self.target) if self.target else None,
-            columns=(self.columns[0], self.columns[1]) if has_columns else None,
+            columns=(columns[0], columns[1]) if columns else None,
             header=self.header,
             delimiter=self.delimiter,
             unescape=self.unescape,
@@ -188,7 +188,7 @@ def read_first_pairs(data: Data) -> None:
 def named_languages(data: Data) -> tuple[str, str]:
     """The languages that the columns of the training table tell, else the names of its files."""
     report = ReadReport()
-    if format_suffix(Path(data.source)) in TABLE_SUFFIXES:
+    if has_columns(Path(data.source)):
         with suppress(UserError):  # what cannot be read is reported when all is read
             next(_corpus_files(data, data.source, data.target).read(report), None)
     source, target = column_languages(report.columns) if report.columns else ("", "")
@@ -198,7 +198,7 @@ def named_languages(data: Data) -> tuple[str, str]:
 def check_columns(data: Data) -> None:
     """Refuse column names where no file is a table."""
     files = (data.source, data.valid_source, data.test_source, *(m.source for m in data.mix))
-    if data.columns and not any(format_suffix(Path(file)) in TABLE_SUFFIXES for file in files):
+    if data.columns and not any(has_columns(Path(file)) for file in files if file):
         names = ",".join(data.columns)
         reason = "none of the files is a .tsv, .csv, .jsonl or .tmx"
         raise UserError(f"data.columns: {names} are columns of a table, and {reason}; leave it out")

@@ -17,6 +17,18 @@ SAMPLE_LINES = 100  # the first ones, by which the delimiter is detected
 DELIMITERS: dict[Delimiter, str] = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 MIN_MEAN_LENGTH = 3.0  # of the other cells, in characters, where a header holds two short codes
 
+KNOWN_COLUMNS = (
+    ("source", "target"),
+    ("text", "label"),
+    ("sentence", "label"),
+    ("text", "summary"),
+    ("document", "summary"),
+    ("article", "summary"),
+    ("image", "caption"),
+    ("image", "text"),
+)  # what people call the two sides of their examples
+LABEL_NAME = "label"  # whose values may be numbers
+
 _ROLES = set("source src target tgt trg reference ref translation translated original".split())
 _FILLERS = set("text texts sentence sentences segment language lang column side".split())
 _OTHER_COLUMNS = set(
@@ -116,12 +128,22 @@ def _records(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     return records
 
 
+def known_columns(names: Sequence[str]) -> list[int]:
+    """The columns of the first known pair of names, such as text and label; else none."""
+    lowered = [name.strip().lower() for name in names]
+    pairs = (pair for pair in KNOWN_COLUMNS if all(lowered.count(name) == 1 for name in pair))
+    return [lowered.index(name) for name in next(pairs, ())]
+
+
 def header_columns(cells: Sequence[str]) -> list[int]:
     """The columns that name a language or a role, if a row looks like a header; else none.
 
-    A role is `source`, `target` or the like. Two names of one language ("German", "Deutsch") are a
-    translation, and no header. They are the first two columns, or stand among names such as `id`.
+    So are known pairs of names, such as text and label. A role is `source`, `target` or the like.
+    Two names of one language ("German", "Deutsch") are a translation, and no header. They are the
+    first two columns, or stand among names such as `id`.
     """
+    if known_pair := known_columns(cells):
+        return known_pair
     meanings = [_column_meaning(cell) for cell in cells]
     sides = [index for index, meaning in enumerate(meanings) if meaning]
     if len(sides) > 2:  # `id` is a code of Indonesian, and a usual name of another column

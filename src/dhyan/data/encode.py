@@ -16,6 +16,7 @@ from dhyan.errors import UserError, spell_option
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.bpe_dropout import MergeDropout
 from dhyan.text.codec import FrameCodec, SourceCodec, SourceSequence, encode_sources, source_length
+from dhyan.text.image_frames import ImageColumns, ImagePatches
 from dhyan.text.placeholders import mask_pair
 from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
 from dhyan.text.tokenizer import Tokenizer
@@ -96,6 +97,10 @@ def make_frame_codec(recipe: Recipe, sources: Iterable[str]) -> FrameCodec:
             characters=frames.characters,
             longest=frames.longest_word,
         )
+    if kind == "image_columns":
+        return ImageColumns(frames.height, frames.columns)
+    if kind == "image_patches":
+        return ImagePatches(frames.height, frames.width, frames.patch)
     raise UserError(f"text.source_codec: {kind!r} is no codec of frames")
 
 

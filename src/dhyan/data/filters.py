@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TypeVar
 
 from dhyan.data.pairs import Side
+from dhyan.safe_io.data_uri import MAX_URI_CHARACTERS, is_data_uri
 from dhyan.text.normalize import normalize
 
 MAX_CHARACTERS = 10_000  # of one side
@@ -51,8 +52,9 @@ class LengthFilter:
         for side, text in sides.items():
             if not text or text.isspace():
                 return f"empty {side}", side
-            if len(text) > MAX_CHARACTERS:
-                return f"{side} of more than {MAX_CHARACTERS:,} characters", side
+            limit = MAX_URI_CHARACTERS if is_data_uri(text) else MAX_CHARACTERS
+            if len(text) > limit:
+                return f"{side} of more than {limit:,} characters", side
         if not (self.min_words or self.max_words or self.max_length_ratio):
             return None
         return self._word_count_rejection(

@@ -15,6 +15,7 @@ from dhyan.data.detect_table_format import header_columns
 from dhyan.data.filters import Deduplicator, LengthFilter, unescape_entities
 from dhyan.data.pairs import Pair, Side
 from dhyan.data.read_conll import read_conll
+from dhyan.data.read_pictures import read_pictures
 from dhyan.data.read_report import ReadReport
 from dhyan.data.read_table import (
     Row,
@@ -49,6 +50,11 @@ def register_format(suffix: str, reader: Reader) -> None:
     _formats[suffix] = reader
 
 
+def has_reader(path: Path) -> bool:
+    """Whether a file is read by a registered reader."""
+    return format_suffix(path) in _formats
+
+
 def read_pairs(
     source: Path,
     target: Path | None = None,
@@ -63,7 +69,8 @@ def read_pairs(
 ) -> Iterator[Pair]:
     """The usable pairs of two text files, or of one .tsv, .csv, .jsonl, .tmx or .conll.
 
-    All of them may be compressed; further formats are registered by their suffix.
+    All of them may be compressed; further formats are registered by their suffix. A folder holds
+    pictures and their texts (`read_pictures`).
 
     `columns` names two columns of a header, two keys, or two languages of a .tmx. `unescape`
     replaces HTML entities; `dedupe` drops pairs that came before. What the length filter rejects is
@@ -114,6 +121,8 @@ def _rows(
     delimiter: Delimiter,
 ) -> Iterator[Row]:
     suffix = format_suffix(source)
+    if target is None and source.is_dir():
+        return read_pictures(source, report, columns=columns, header=header, delimiter=delimiter)
     if target is None and suffix in _formats:
         return _formats[suffix](source, report)
     if target is None:

@@ -12,10 +12,13 @@ from typing import Any
 from dhyan.config.sections import Delimiter, Header
 from dhyan.data.detect_table_format import (
     DELIMITERS,
+    KNOWN_COLUMNS,
+    LABEL_NAME,
     TableFormat,
     detect_format,
     header_columns,
     is_header,
+    known_columns,
 )
 from dhyan.data.read_report import Occurrences, ReadReport
 from dhyan.data.text_lines import (
@@ -28,8 +31,6 @@ from dhyan.data.text_lines import (
     read_raw_lines,
 )
 from dhyan.errors import UserError, spell_option
-
-DEFAULT_KEYS = ("source", "target")
 
 Row = tuple[int, str, str]  # line number, source, target
 
@@ -166,6 +167,8 @@ def _named_columns(
 ) -> tuple[int, int]:
     """The positions of the two columns in the header."""
     names = [name.strip() for name in header]
+    if columns is None and (known := known_columns(names)):
+        return known[0], known[1]
     choice = f"of {printable(', '.join(names)[:300])}"
     if columns is None and len(names) != 2:
         remedy = f"name two with {_spell_columns(('a', 'b'))} {choice}"
@@ -228,7 +231,8 @@ def _csv_records(
 def read_jsonl(path: Path, columns: tuple[str, str] | None, report: ReadReport) -> Iterator[Row]:
     """Source and target of each object of a .jsonl; a newline inside a text becomes a space.
 
-    Without columns the keys are `source` and `target`, or the only two texts of the first object.
+    Without columns the keys are `source` and `target` or another known pair, such as `text` and
+    `label`, or the only two texts of the first object; a label may be a whole number.
     A key of a nested object is named with a dot, as in `translation.en`.
     """
     if columns and columns[0] == columns[1]:
@@ -265,8 +269,9 @@ def parse_object(path: Path, line: int, text: str) -> dict[str, Any]:
 
 
 def _choose_keys(path: Path, line: int, record: dict[str, Any]) -> tuple[str, str]:
-    if all(key in record for key in DEFAULT_KEYS):
-        return DEFAULT_KEYS
+    for source, target in KNOWN_COLUMNS:
+        if source in record and target in record:
+            return source, target
     keys = [key for key, value in record.items() if isinstance(value, str)]
     if len(keys) != 2:
         reason = f"{len(keys)} texts, and no source and target"
@@ -286,6 +291,8 @@ def text_value(path: Path, line: int, record: dict[str, Any], key: str) -> str:
         hint = f"{_close_name(key, list(record))} {_key_list(record)}"
         raise file_error(path, line, f"no key is called {printable(key)}; {hint}")
     text = record[key]
+    if key.rpartition(".")[2].lower() == LABEL_NAME and type(text) in (int, bool):
+        text = json.dumps(text)
     if not isinstance(text, str):
         reason = f"{printable(key)} is {printable(json.dumps(text))[:60]}, not a text"
         raise file_error(path, line, f"{reason}; write it in quotes")

@@ -42,6 +42,11 @@ def format_suffix(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() in OPENERS else path).suffix.lower()
 
 
+def has_columns(path: Path) -> bool:
+    """Whether a file or folder holds a table, whose columns can be named."""
+    return format_suffix(path) in TABLE_SUFFIXES or path.is_dir()
+
+
 def printable(name: object) -> str:
     """A name from outside with control characters escaped, to stand in one line."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(name))

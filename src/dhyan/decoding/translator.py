@@ -30,7 +30,7 @@ from dhyan.errors import UnsupportedOption, UserError
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.notebook_display import Frame
 from dhyan.special_tokens import BOS, EOS
-from dhyan.text.codec import SourceCodec, encode_sources
+from dhyan.text.codec import SourceCodec, encode_sources, without_files
 from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import Tokenizer
@@ -159,6 +159,8 @@ class Translator:
         )
         return translations[0] if isinstance(text, str) else translations
 
+    predict = translate  # for a model of another task than translation
+
     def translate_sentences(
         self,
         sentences: Sequence[str],
@@ -267,6 +269,10 @@ class Translator:
                 f"this model reads frames ({self.source.kind}); what was asked for needs tokens"
             )
         return self.source
+
+    def without_files(self) -> "Translator":
+        """The same for requests of others: a source that is a path is refused, never opened."""
+        return replace(self, source=without_files(self.source))
 
     @property
     def beam(self) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dhyan.errors import UserError
+from dhyan.text.grapheme_clusters import grapheme_clusters
 
 EVERYDAY = "DejaVu Sans"  # ships with matplotlib
 STAND_IN = "□"
@@ -147,25 +148,11 @@ def _named(characters: Iterable[str]) -> str:
     return ", ".join(f"{script} ({' '.join(characters)})" for script, characters in scripts.items())
 
 
-def clusters(text: str) -> Iterator[str]:
-    """Grapheme clusters: a conjunct such as क्षि is one, and is never split."""
-    cluster = ""
-    for character in text:
-        joined = cluster.endswith("\u200d") or unicodedata.combining(cluster[-1:] or " ") == 9
-        marks = unicodedata.category(character)[0] == "M" or character in "\u200c\u200d"
-        if cluster and not marks and not (joined and character.isalpha()):
-            yield cluster
-            cluster = ""
-        cluster += character
-    if cluster:
-        yield cluster
-
-
 def shorten(text: str, limit: int | float, measure: Callable[[str], int | float]) -> str:
     """The text if it measures no more than the limit, otherwise its beginning and an ellipsis."""
     if measure(text) <= limit:
         return text
-    graphemes = list(clusters(text))
+    graphemes = list(grapheme_clusters(text))
 
     def cut(count: int) -> str:
         return "".join(graphemes[:count]) + "…"

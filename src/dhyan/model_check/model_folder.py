@@ -7,6 +7,7 @@ from typing import Any
 
 from dhyan import atomic_folder
 from dhyan.atomic_folder import MANIFEST, DamagedFolder
+from dhyan.audio.codebook_file import CODEBOOK_FILE, MAX_CODEBOOK_BYTES, check_codebook_header
 from dhyan.checkpoint import REMEDY, START_RECIPE, find_checkpoint, read_manifest, steps_in
 from dhyan.config import LONGEST_RECIPE, Recipe, parse_recipe
 from dhyan.data.training_sentences import (
@@ -46,7 +47,8 @@ class CheckedModel:
     """A model folder that was checked, and the bytes of its files.
 
     `name` is the path or name it was asked for, `sizes` are those of the source and target
-    vocabulary, `shapes` those of the weights. `training_sentences` is None if they are not known.
+    vocabulary, `shapes` those of the weights. `training_sentences` is None if they are not known,
+    `codebook` if the target's symbols are no sound.
     """
 
     name: str
@@ -58,6 +60,7 @@ class CheckedModel:
     shapes: Mapping[str, Shape]
     files: Mapping[str, bytes]
     training_sentences: TrainingSentences | None
+    codebook: bytes | None
 
 
 def check_folder(model: str | Path) -> CheckedModel:
@@ -85,8 +88,10 @@ def check_folder(model: str | Path) -> CheckedModel:
         raise UserError(f"{folder}: {fault}") from None
     _check_training_files(folder, manifest, recipe, shapes)
     _check_card(folder, manifest)
-    seen = _read_training_sentences(folder, manifest)
-    return CheckedModel(str(model), folder, manifest, recipe, sizes, header, shapes, files, seen)
+    seen, codebook = _read_training_sentences(folder, manifest), _read_codebook(folder, manifest)
+    return CheckedModel(
+        str(model), folder, manifest, recipe, sizes, header, shapes, files, seen, codebook
+    )
 
 
 def read_model(model: str | Path, *, allow_unknown_attention: bool = False) -> CheckedModel:
@@ -146,13 +151,14 @@ def _check_names(folder: Path, manifest: Mapping[str, Any]) -> None:
         if name not in listed:
             raise DamagedFolder(f"{folder / MANIFEST}: lists no {name}; {REMEDY}")
     for name in listed:
-        if name not in (*MODEL_FILES, *TRAINING_FILES, CARD, TRAINING_SENTENCES):
+        if name not in (*MODEL_FILES, *TRAINING_FILES, CARD, TRAINING_SENTENCES, CODEBOOK_FILE):
             raise DamagedFolder(
                 f"{folder / MANIFEST}: a model has no file {safe_repr(name)}; {REMEDY}"
             )
     optimizer_bytes = MAX_TENSORS_PER_WEIGHT * listed[WEIGHTS]["bytes"] + MAX_HEADER_BYTES + 8
     limits = {**SMALL_FILES, TRAIN_STATE: LONGEST_RECIPE, OPTIMIZER_STATE: optimizer_bytes}
     limits |= {CARD: MAX_CARD_BYTES, TRAINING_SENTENCES: MAX_FILE_BYTES}
+    limits |= {CODEBOOK_FILE: MAX_CODEBOOK_BYTES}
     for name in listed.keys() & limits.keys():
         if listed[name]["bytes"] > limits[name]:
             raise UserError(
@@ -240,6 +246,19 @@ def _read_training_sentences(folder: Path, manifest: Mapping[str, Any]) -> Train
         return TrainingSentences.from_bytes(data)
     except ValueError as error:
         raise DamagedFolder(f"{folder / name}: {error}; {REMEDY}") from None
+
+
+def _read_codebook(folder: Path, manifest: Mapping[str, Any]) -> bytes | None:
+    """The file of a codebook, if it has one and its header is that of a codebook."""
+    name = CODEBOOK_FILE
+    if name not in manifest["files"]:
+        return None
+    data = atomic_folder.read_files(folder, manifest, [name], remedy=REMEDY)[name]
+    try:
+        check_codebook_header(_read_header(folder, manifest, name))
+    except InvalidHeader as fault:
+        raise DamagedFolder(f"{folder / name}: {fault}; {REMEDY}") from None
+    return data
 
 
 def _check_large_file(folder: Path, manifest: Mapping[str, Any], *, shapes_compared: bool) -> None:

@@ -69,13 +69,14 @@ def build_score(
             return GeneralScore(query_width, key_width)
         case "location":
             return LocationScore(query_width, max_length + 1)
-        case "coverage":
+        case "coverage" | "location_aware":
             return CoverageScore(
                 query_width,
                 key_width,
                 settings.score_width,
                 filters=settings.coverage_filters,
                 radius=settings.coverage_filter_radius,
+                last_weights=settings.score == "location_aware",
             )
         case "dot" | "scaled_dot":
             return DotScore(scaled=settings.score == "scaled_dot")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from dhyan.atomic_folder import MANIFEST, check_writable
+from dhyan.audio.codebook_file import CODEBOOK_FILE
 from dhyan.checkpoint import (
     find_checkpoint,
     lock_run,
@@ -79,6 +80,8 @@ def average(models: Sequence[str | Path], out: Path) -> Path:
     sentences = merge([model.training_sentences for model in checked])
     if sentences is not None:
         files[TRAINING_SENTENCES] = sentences.to_bytes()
+    if checked[0].codebook is not None:
+        files[CODEBOOK_FILE] = checked[0].codebook
     with lock_run(out):
         parts = [str(folder) for folder in folders]
         folder = write_checkpoint(out, step, files, versions=versions(), average_of=parts, **facts)

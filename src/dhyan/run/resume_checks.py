@@ -10,7 +10,9 @@ import torch
 from dhyan.atomic_folder import DamagedFolder
 from dhyan.checkpoint import check_run, read_manifest, steps_in
 from dhyan.config import DecodingOptions, Recipe, RecipeError, differences, paths_in
+from dhyan.config.sections import PICTURE_CODECS
 from dhyan.data.corpus import Corpus
+from dhyan.data.encode import make_frame_codec
 from dhyan.errors import UserError, spell_option, spell_setting
 from dhyan.models.build import build_model
 from dhyan.run.environment import deterministic_flags
@@ -42,8 +44,10 @@ def check_recipe_builds(recipe: Recipe) -> None:
     recipe.check()
     if recipe.training.tensorboard:
         require_tensorboard()
+    pictures = recipe.text.source_codec in PICTURE_CODECS
+    size = len(make_frame_codec(recipe, ())) if pictures else TINY_VOCABULARY
     with torch.device("meta"):
-        build_model(recipe, TINY_VOCABULARY, TINY_VOCABULARY)
+        build_model(recipe, size, TINY_VOCABULARY)
 
 
 def check_same(folder: Path, saved: Recipe, recipe: Recipe, corpus: Corpus) -> None:

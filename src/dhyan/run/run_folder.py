@@ -23,7 +23,6 @@ from dhyan.checkpoint import (
     write_pointer,
 )
 from dhyan.config import Recipe, dump_recipe, with_absolute_paths
-from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError, spell_option
 from dhyan.run.environment import deterministic_flags, versions
@@ -41,14 +40,15 @@ STATE_FILES = ("training.safetensors", "training.json")
 class RunFolder:
     """The folder of a training run; `fingerprint` is a hash of its training data.
 
-    `training_sentences` is the file of that name, None if the sentences are not known.
+    `optional_files` go into every checkpoint: the training sentences, if they are known, and the
+    codebook of a sound's symbols.
     """
 
     path: Path
     recipe: Recipe
     translator: Translator
     fingerprint: str
-    training_sentences: bytes | None
+    optional_files: Mapping[str, bytes]
 
     def save(self, trainer: Trainer) -> Path:
         """Write a self-contained checkpoint, then update the pointers and delete old checkpoints.
@@ -106,9 +106,8 @@ class RunFolder:
             "target.json": self.translator.target.to_json().encode(),
             "training.safetensors": tensors_to_bytes(training_tensors(trainer)),
             "training.json": json.dumps(asdict(trainer.state), indent=1).encode(),
+            **self.optional_files,
         }
-        if self.training_sentences is not None:
-            files[TRAINING_SENTENCES] = self.training_sentences
         write_checkpoint(
             self.path,
             trainer.state.step,

@@ -12,6 +12,8 @@ from typing import IO
 import torch
 
 from dhyan.atomic_folder import check_writable
+from dhyan.audio.codebook import Codebook
+from dhyan.audio.codebook_file import CODEBOOK_FILE
 from dhyan.checkpoint import (
     START_RECIPE,
     check_unlocked,
@@ -71,6 +73,8 @@ from dhyan.training.resume import restore
 from dhyan.training.trainer import Trainer
 
 logger = logging.getLogger(__name__)
+
+OPTIONAL_FILES = (TRAINING_SENTENCES, CODEBOOK_FILE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,6 +153,7 @@ def train(
     check_recipe_builds(recipe)
     check_writable(out)
     pretrained = None if resume else read_initial_files(recipe)
+    codebook = _read_codebook(recipe)
     corpus = load_corpus(recipe)
     with ExitStack() as stack:
         lock = stack.enter_context(lock_run(out, wait=wait, resume=resume))
@@ -168,7 +173,9 @@ def train(
                 pretrained = read_initial_files(recipe)
             set_threads(threads)
             save_start_recipe(out, recipe)
-            folder, trainer = start_run(recipe, corpus, out, pretrained, device=torch_device)
+            folder, trainer = start_run(
+                recipe, corpus, out, pretrained, codebook, device=torch_device
+            )
         stack.pop_all()
     return Run(folder, trainer, corpus.sample, lock)
 
@@ -192,6 +199,7 @@ def start_run(
     corpus: Corpus,
     out: Path,
     pretrained: PretrainedModel | None,
+    codebook: Mapping[str, bytes],
     *,
     device: torch.device,
 ) -> tuple[RunFolder, Trainer]:
@@ -212,6 +220,7 @@ def start_run(
         initialize = partial(load_word_vectors, recipe=recipe, tokenizers=tokenizers)
     seen = [corpus.training_sentences(), *([pretrained.training_sentences] if pretrained else [])]
     sentences = merge(seen)
+    known = {} if sentences is None else {TRAINING_SENTENCES: sentences.to_bytes()}
     return build_run(
         recipe,
         corpus,
@@ -219,7 +228,7 @@ def start_run(
         out,
         initialize=initialize,
         device=device,
-        training_sentences=None if sentences is None else sentences.to_bytes(),
+        optional_files={**known, **codebook},
     )
 
 
@@ -246,7 +255,7 @@ def resume_run(
         initialize=partial(load_weights, saved=weights_from_bytes(files["model.safetensors"])),
         device=device,
         length_multiple=state["length_multiple"],
-        training_sentences=files.get(TRAINING_SENTENCES),
+        optional_files={name: files[name] for name in OPTIONAL_FILES if name in files},
     )
     restore(trainer, tensors_from_bytes(files["training.safetensors"]), state)
     folder.write_pointers(trainer.state)
@@ -275,7 +284,7 @@ def build_run(
     initialize: Callable[[Seq2Seq], None],
     device: torch.device,
     length_multiple: int | None = None,
-    training_sentences: bytes | None = None,
+    optional_files: Mapping[str, bytes],
 ) -> tuple[RunFolder, Trainer]:
     """Build the model, its run folder and its trainer.
 
@@ -300,9 +309,15 @@ def build_run(
     batches = make_batches(recipe, examples, device, length_multiple=length_multiple)
     recipe = with_steps_of_epochs(recipe, batches)
     folder = RunFolder(
-        out, with_absolute_paths(recipe), translator, corpus.fingerprint, training_sentences
+        out, with_absolute_paths(recipe), translator, corpus.fingerprint, optional_files
     )
     return folder, make_trainer(recipe, corpus, batches, folder)
+
+
+def _read_codebook(recipe: Recipe) -> dict[str, bytes]:
+    """The file of the recipe's codebook, checked, under its name in a model folder."""
+    path = recipe.data.codebook
+    return {CODEBOOK_FILE: Codebook.read(Path(path)).to_bytes()} if path else {}
 
 
 def inherit_settings(recipe: Recipe, saved: Recipe) -> Recipe:

@@ -20,7 +20,7 @@ from dhyan.serving.errors import (
 )
 from dhyan.serving.fair_queue import FairQueue, Job, OnWords
 from dhyan.serving.metrics import ModelMetrics
-from dhyan.serving.settings import ServerSettings
+from dhyan.serving.settings import ServerSettings, counted_characters
 from dhyan.serving.supervisor import WORKER_DIED, Supervisor, WorkerProcess
 from dhyan.serving.worker_batch import Batch, ResponsePacer
 from dhyan.serving.worker_protocol import Answer, JobOptions, best_text
@@ -289,7 +289,7 @@ class Scheduler:
     def _cost(self, text: str, options: JobOptions) -> int:
         """Estimated tokens × beam."""
         beam = max(options.beam or int(self.supervisor.card.get("beam", 1)), options.nbest)
-        characters = len(text) + len(options.prefix)
+        characters = counted_characters(text) + len(options.prefix)
         return max(1, round((characters * self._tokens_per_character + 1) * beam))
 
     def _batch_seconds_left(self) -> float:

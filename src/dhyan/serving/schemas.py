@@ -17,6 +17,7 @@ from dhyan.serving.settings import (
     MAX_BEAM,
     MAX_DEADLINE,
     MAX_GLOSSARY_TERMS,
+    MAX_PICTURE_CHARACTERS,
     MAX_PREFIX_CHARACTERS,
     MAX_TERM_CHARACTERS,
     MAX_TEXT_CHARACTERS,
@@ -24,6 +25,7 @@ from dhyan.serving.settings import (
     MIN_DEADLINE,
 )
 from dhyan.web.body_format import FormValue
+from dhyan.web.text_or_picture import text_or_picture
 
 
 def _integral(value: Any) -> Any:
@@ -50,10 +52,18 @@ def _decoding_option(name: str, suffix: str = "") -> Any:
 INTEGRAL = BeforeValidator(_integral)
 Text = Annotated[
     str,
-    Field(
-        max_length=MAX_TEXT_CHARACTERS,
-        description="A sentence; with paragraphs, a text.",
-        examples=["three hundred forty two"],
+    text_or_picture(MAX_TEXT_CHARACTERS, MAX_PICTURE_CHARACTERS),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "anyOf": [
+                {"maxLength": MAX_TEXT_CHARACTERS},
+                {"pattern": "^data:", "maxLength": MAX_PICTURE_CHARACTERS},
+            ],
+            "description": "A sentence; with paragraphs, a text; for a model of pictures, one as a "
+            "data URI. No path of a file is ever opened.",
+            "examples": ["three hundred forty two"],
+        }
     ),
 ]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)]

@@ -12,7 +12,7 @@ from dhyan.serving.errors import ApiError, rate_limited, unauthorized
 from dhyan.serving.fair_queue import OnWords
 from dhyan.serving.models import ServedModels
 from dhyan.serving.scheduler import Scheduler
-from dhyan.serving.settings import MAX_DEADLINE
+from dhyan.serving.settings import MAX_DEADLINE, counted_characters
 from dhyan.serving.worker_protocol import Answer, JobOptions
 from dhyan.web.body_format import client_disconnected
 
@@ -52,7 +52,7 @@ class TranslationService:
         on_words: OnWords | None = None,
     ) -> list[Answer]:
         """The answers to all texts; a text that has none is an error of the request."""
-        characters = sum(map(len, texts))
+        characters = sum(map(counted_characters, texts))
         try:
             self.charge(client, characters)
         except ApiError:

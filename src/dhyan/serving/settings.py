@@ -3,15 +3,23 @@
 from dataclasses import dataclass, field
 
 from dhyan.config.declare_settings import setting
+from dhyan.safe_io.data_uri import is_data_uri
 from dhyan.web.listen import ConnectionLimits
 
 MAX_TEXT_CHARACTERS = 5000
+MAX_PICTURE_CHARACTERS = 2**18  # of a picture as a data URI
+PICTURE_CHARACTERS = 1000  # that a picture counts as in rates and queues
 MAX_TEXTS = 128
 MAX_BEAM = 16
 MAX_PREFIX_CHARACTERS = 1000
 MAX_GLOSSARY_TERMS = 200
 MAX_TERM_CHARACTERS = 200
 MIN_DEADLINE, MAX_DEADLINE = 0.1, 60.0  # seconds
+
+
+def counted_characters(text: str) -> int:
+    """The characters a text counts as; those of a picture say nothing of the work it makes."""
+    return PICTURE_CHARACTERS if is_data_uri(text) else len(text)
 
 
 @dataclass(frozen=True, kw_only=True)

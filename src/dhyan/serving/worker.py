@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dhyan.errors import NO_ATTENTION, UnsupportedOption, UserError
+from dhyan.serving.settings import MAX_TEXT_CHARACTERS
 from dhyan.serving.worker_protocol import (
     Answer,
     JobOptions,
@@ -15,6 +16,7 @@ from dhyan.serving.worker_protocol import (
     WorkerChannel,
     run_worker,
 )
+from dhyan.text.codec import source_length
 from dhyan.text.languages import UNDETERMINED
 from dhyan.text.tokenizer import Tokenizer
 
@@ -108,7 +110,11 @@ class TranslationWorker:
         for text in texts:
             if channel.is_cancelled(text.job):
                 continue
-            job = self._text_job(text, options)
+            try:
+                job = self._text_job(text, options)
+            except UserError as error:  # a picture that is broken, or a path
+                channel.answer(text.job, _unsupported(error, options))
+                continue
             longest = max(job.lengths, default=0)
             if longest > self.translator.limits.source:
                 channel.answer(job.id, _too_long(longest, self.translator.limits.source))
@@ -141,13 +147,16 @@ class TranslationWorker:
     def _text_job(self, text: JobText, options: JobOptions) -> TextJob:
         from dhyan.text.sentence_splitter import split_paragraph
 
+        is_text = isinstance(self.translator.source, Tokenizer)
+        if is_text and len(text.text) > MAX_TEXT_CHARACTERS:
+            raise UserError("a picture, but this model reads text; choose another model")
         paragraph = (
             split_paragraph(text.text, self.translator.source_language)
-            if options.paragraphs
+            if options.paragraphs and is_text
             else None
         )
         sentences = paragraph.sentences if paragraph else [text.text]
-        lengths = [len(self.translator.encode(sentence)) - 1 for sentence in sentences]
+        lengths = [source_length(self.translator.encode(sentence)) for sentence in sentences]
         return TextJob(text, paragraph, sentences, lengths, {})
 
     def _sentence_jobs(self, job: TextJob, glossary: "Glossary | None") -> Iterator[SentenceJob]:
@@ -356,7 +365,7 @@ def load(message: Message) -> TranslationWorker:
         limits=replace(limits, target=longest),
         options=replace(translator.options, nbest=1),
     )
-    return TranslationWorker(translator)
+    return TranslationWorker(translator.without_files())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dhyan.serving.fair_queue import Job
+from dhyan.serving.settings import counted_characters
 from dhyan.serving.supervisor import WorkerProcess
 from dhyan.serving.worker_protocol import Answer
 
@@ -82,7 +83,7 @@ class Batch:
                 self._answers += 1
                 job = self.jobs[message["job"]]
                 self._pacer.give(job, message["answer"])
-                return len(job.text), message["answer"].get("tokens", 0)
+                return counted_characters(job.text), message["answer"].get("tokens", 0)
         return 0, 0
 
     def cancel(self, worker: WorkerProcess, jobs: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dhyan.checkpoint import find_checkpoint, steps_in
 from dhyan.errors import UserError
 from dhyan.studio.request_job import cancellable_lock
-from dhyan.studio.schemas import MAX_TOKENS
+from dhyan.studio.traces import check_length
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
@@ -87,12 +87,10 @@ def _probe(run: Path, step: int, text: str, words: str, target: Target) -> Probe
 def _load(folder: Path) -> "Translator":
     from dhyan.run import load
 
-    return load(folder, device="cpu")
+    return load(folder, device="cpu").without_files()
 
 
 def _translate(translator: "Translator", text: str) -> "Translation":
-    tokens = len(translator.encode(text)) - 1
-    if not 0 < tokens <= MAX_TOKENS:
-        raise UserError(f"{tokens} tokens; the page takes from 1 to {MAX_TOKENS}")
+    tokens = check_length(translator, text)
     [translation] = translator(text, beam=1, nbest=1, max_length=2 * tokens + 10)
     return translation

@@ -59,7 +59,7 @@ class RegisteredModel:
         from dhyan.run import load
 
         report("weights")
-        return load(self.path)
+        return load(self.path).without_files()
 
 
 class ModelRegistry:

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dhyan.web.text_or_picture import text_or_picture
+
 if TYPE_CHECKING:
     from torch import Tensor
 
 MAX_CHARACTERS = 500  # of a sentence
+MAX_PICTURE_CHARACTERS = 2**18  # of a picture as a data URI
 MAX_TOKENS = 128
+MAX_FRAMES = 512  # of a picture
 MAX_BEAM = 8
 
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+TextOrPicture = Annotated[str, text_or_picture(MAX_CHARACTERS, MAX_PICTURE_CHARACTERS)]
 Name = Annotated[str, Field(max_length=200)]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
 Matrix = Annotated[list[Annotated[list[Number], Field(max_length=64)]], Field(max_length=64)]
@@ -26,9 +31,9 @@ class StrictModel(BaseModel):
 
 
 class TranslateRequest(StrictModel):
-    """A sentence for a model."""
+    """A sentence, or a picture as a data URI, for a model."""
 
-    text: Text
+    text: TextOrPicture
     model: Name = ""
     beam: Annotated[int, Field(ge=1, le=MAX_BEAM)] = 1
     prefix: Text = ""

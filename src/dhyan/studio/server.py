@@ -45,7 +45,7 @@ ROUTES = (
 )  # fmt: skip
 IMMUTABLE = {"cache-control": "public, max-age=31536000, immutable"}
 OLD_PATHS = {"translate/compare"}  # of links to an earlier page, which reads them
-MAX_BODY_BYTES = 64 * 1024
+MAX_BODY_BYTES = 320 * 1024  # a picture and what else is sent with it
 MAX_HEADER_BYTES = 64 * 1024
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self' data:; "

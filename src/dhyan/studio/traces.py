@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import check
-from dhyan.studio.schemas import MAX_TOKENS, TranslateRequest
+from dhyan.studio.schemas import MAX_CHARACTERS, MAX_FRAMES, MAX_TOKENS, TranslateRequest
 
 if TYPE_CHECKING:
     from dhyan.decoding.translator import Translation, Translator
@@ -69,12 +69,21 @@ def translate(
     return translation
 
 
-def check_length(translator: "Translator", text: str) -> None:
-    """Raise UserError for a sentence that is empty or too long for the page."""
-    tokens = len(translator.encode(text)) - 1
-    if not tokens:
+def check_length(translator: "Translator", text: str) -> int:
+    """The number of tokens or frames; UserError for a source that is empty or too long."""
+    from dhyan.text.codec import source_length
+    from dhyan.text.tokenizer import Tokenizer
+
+    is_text = isinstance(translator.source, Tokenizer)
+    if is_text and len(text) > MAX_CHARACTERS:
+        raise UserError("a picture, but this model reads text: choose another model")
+    length = source_length(translator.encode(text))
+    if not length:
         raise UserError("the sentence is empty: write something to translate")
-    if tokens > MAX_TOKENS:
+    if is_text and length > MAX_TOKENS:
         raise UserError(
-            f"{tokens} tokens; the page takes at most {MAX_TOKENS}: write a shorter one"
+            f"{length} tokens; the page takes at most {MAX_TOKENS}: write a shorter one"
         )
+    if length > MAX_FRAMES:
+        raise UserError(f"{length} frames; the page takes at most {MAX_FRAMES}: send a smaller one")
+    return length

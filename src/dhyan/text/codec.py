@@ -9,6 +9,7 @@ from jaxtyping import Num
 from dhyan.errors import UserError
 from dhyan.safe_io.json_toml import read_json, safe_repr
 from dhyan.special_tokens import EOS
+from dhyan.text.image_frames import Box, ImageColumns, ImagePatches
 from dhyan.text.safe_tokenizer import MAX_PIECES, count_pieces
 from dhyan.text.tokenizer import Tokenizer, Word
 from dhyan.text.word_characters import WordCharacters
@@ -48,6 +49,14 @@ class FrameCodec(Protocol):
         """Words of the source that the codec does not know."""
         ...
 
+    def boxes(self, text: str, /) -> list[Box] | None:
+        """The part of the picture that each frame shows; None if the source is no picture."""
+        ...
+
+    def without_files(self) -> "FrameCodec":
+        """The same codec for requests of others: a source that is a path is refused."""
+        ...
+
     def to_json(self) -> str:
         """All of it as one JSON text."""
         ...
@@ -62,10 +71,14 @@ SourceSequence = Sequence[int] | Num[np.ndarray, "_ F"]
 
 # By the "type" of the JSON: the check of a table of unknown origin, and the codec it makes.
 _CHECKS: dict[str, Callable[[Mapping[str, Any], int], int]] = {
-    WordCharacters.kind: WordCharacters.check
+    WordCharacters.kind: WordCharacters.check,
+    ImageColumns.kind: ImageColumns.check,
+    ImagePatches.kind: ImagePatches.check,
 }
 _MAKERS: dict[str, Callable[[Mapping[str, Any]], FrameCodec]] = {
-    WordCharacters.kind: WordCharacters.from_table
+    WordCharacters.kind: WordCharacters.from_table,
+    ImageColumns.kind: ImageColumns.from_table,
+    ImagePatches.kind: ImagePatches.from_table,
 }
 FRAME_CODECS = tuple(_MAKERS)
 
@@ -94,6 +107,11 @@ def pieces_of(codec: SourceCodec, source: SourceSequence, text: str = "") -> lis
     if isinstance(codec, Tokenizer):
         return codec.pieces([int(id) for id in source], text)
     return codec.pieces(np.asarray(source), text)
+
+
+def without_files(codec: SourceCodec) -> SourceCodec:
+    """The codec for requests of others: a source that is a path is refused, never opened."""
+    return codec if isinstance(codec, Tokenizer) else codec.without_files()
 
 
 def read_codec(text: str) -> SourceCodec:

@@ -114,6 +114,13 @@ class WordCharacters:
             word.text for word, id in zip(words, frames[:, 0].tolist(), strict=True) if id == UNK
         ]
 
+    def boxes(self, text: str) -> None:
+        """None: words are no picture."""
+
+    def without_files(self) -> "WordCharacters":
+        """This codec: it opens no files."""
+        return self
+
     def plain(self, id: int) -> str:
         """The word of an id; empty for special tokens."""
         return list(self._words.vocabulary())[id] if id >= len(NAMES) else ""

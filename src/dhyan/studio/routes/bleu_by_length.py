@@ -161,9 +161,9 @@ def _evaluate(
         )
         sentences += [sentence for sentence in candidates if sentence.source not in trained_on]
     with model.translator() as translator:
+        tokenizer = translator.source_tokenizer
         lengths = [len(translator.encode(sentence.source)) - 1 for sentence in sentences]
         longest = min(translator.limits.source, MAX_TOKENS)
-        tokenizer = translator.source_tokenizer
         ids = [id for sentence in sentences for id in tokenizer.encode(sentence.source)]
         language = translator.language
     pairs = zip(sentences, lengths, strict=True)

@@ -1,0 +1,1 @@
+"""Data and measurements of the tasks beside translation."""

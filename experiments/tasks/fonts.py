@@ -1,0 +1,38 @@
+"""Devanagari fonts of Debian that lines are drawn in; whole families are held out for the test.
+
+Install them with `apt-get install fonts-deva-extra fonts-noto-core fonts-lohit-deva fonts-samyak-deva
+fonts-gargi fonts-nakula fonts-sahadeva fonts-sarai fonts-freefont-ttf`. They only make data.
+"""
+
+from pathlib import Path
+
+from dhyan.errors import UserError
+
+FOLDER = Path("/usr/share/fonts/truetype")
+TRAINING = (
+    "noto/NotoSansDevanagari-Regular.ttf",
+    "noto/NotoSansDevanagari-Bold.ttf",
+    "lohit-devanagari/Lohit-Devanagari.ttf",
+    "samyak/Samyak-Devanagari.ttf",
+    "Gargi/Gargi.ttf",
+    "Sahadeva/sahadeva.ttf",
+    "Sarai/Sarai.ttf",
+    "freefont/FreeSans.ttf",
+    "freefont/FreeSerif.ttf",
+    "freefont/FreeSansBold.ttf",
+    "fonts-deva-extra/samanata.ttf",
+    "fonts-deva-extra/kalimati.ttf",
+)
+HELD_OUT = (
+    "noto/NotoSerifDevanagari-Regular.ttf",
+    "noto/NotoSerifDevanagari-Bold.ttf",
+    "Nakula/nakula.ttf",
+    "fonts-deva-extra/chandas1-2.ttf",
+)
+
+
+def find_fonts(names: tuple[str, ...], folder: Path = FOLDER) -> list[Path]:
+    """The files of these fonts; all of them must be installed."""
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        raise UserError(f"{folder}: no {', '.join(missing)}; install the packages of fonts.py")
+    return [folder / name for name in names]

@@ -1,0 +1,79 @@
+"""Folders of rendered lines (OCR) and of scenes (captions, grids of cells)."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from dhyan.data.pairs import Pair
+from dhyan.data.primer import generate_sentences
+from dhyan.data.rendered_text import DIGITS, RenderedText, hindi_lines, rendered_lines
+from dhyan.data.scene_cells import scene_cell_pairs
+from dhyan.data.scenes import Scene, generate_scenes
+from dhyan.data.write_pictures import Example, write_pictures
+from experiments.tasks.fonts import HELD_OUT, TRAINING, find_fonts
+
+VALID_SEED, TEST_SEED = 2, 3
+KINDS = ("sentences", "words", "digits")
+
+
+def write_ocr_data(
+    out: Path, *, lines: int, test_lines: int, max_words: int, boxes: bool = True
+) -> None:
+    """`train`, `valid` in training fonts; `test-sentences`, `-words`, `-digits` in held-out fonts."""
+    fonts = find_fonts(TRAINING)
+    for name, seed, count in (("train", 1, lines), ("valid", VALID_SEED, max(50, lines // 50))):
+        split = "train" if name == "train" else "valid"
+        texts = islice(hindi_lines(seed=seed, split=split, max_words=max_words), count)
+        write_lines(out / name, texts, fonts, seed=seed, boxes=boxes)
+    for kind in KINDS:
+        texts = islice(test_texts(kind), -(-test_lines // len(KINDS)))
+        write_lines(out / f"test-{kind}", texts, find_fonts(HELD_OUT), seed=TEST_SEED, boxes=boxes)
+
+
+def write_lines(
+    folder: Path, texts: Iterable[str], fonts: Sequence[Path], *, seed: int, boxes: bool
+) -> None:
+    """Draw lines into a folder."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    write_pictures(folder, map(_example, rendered_lines(texts, fonts, seed=seed, boxes=boxes)))
+
+
+def _example(line: RenderedText) -> Example:
+    return line.image, line.text, line.boxes
+
+
+def test_texts(kind: str) -> Iterator[str]:
+    """Lines that training lacks: sentences of the test split, their words, or numbers."""
+    rng = random.Random(TEST_SEED)
+    for sentence in generate_sentences("random", seed=TEST_SEED, max_words=10):
+        match kind:
+            case "sentences":
+                yield sentence.hindi
+            case "words":
+                yield rng.choice(sentence.hindi.rstrip("।?!").split())
+            case _:
+                yield "".join(rng.choices(DIGITS, k=rng.randint(2, 8)))
+
+
+def write_scene_data(out: Path, *, scenes: int, test_scenes: int, side: int, language: str) -> None:
+    """`train`, `test` and `held-out` (unseen colours of shapes), each with a table of cells."""
+    for name, seed, count, held_out in (
+        ("train", 1, scenes, False),
+        ("test", TEST_SEED, test_scenes, False),
+        ("held-out", TEST_SEED, test_scenes, True),
+    ):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        drawn = islice(generate_scenes(seed=seed, held_out=held_out), count)
+        write_pictures(out / name, (_scene_example(scene, side, language) for scene in drawn))
+        pairs = islice(scene_cell_pairs(seed=seed, language=language, held_out=held_out), count)
+        _write_table(out / f"{name}-cells.tsv", pairs)
+
+
+def _scene_example(scene: Scene, side: int, language: str) -> Example:
+    return scene.draw(side), scene.caption(language), scene.boxes(side)
+
+
+def _write_table(path: Path, pairs: Iterable[Pair]) -> None:
+    lines = ["source\ttarget", *(f"{pair.source}\t{pair.target}" for pair in pairs)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
