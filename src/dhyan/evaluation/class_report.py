@@ -87,7 +87,7 @@ def _matrix(names: Sequence[str], confusion: Sequence[Sequence[int]], width: int
     for name, row in zip(["", *shown], [shown, *cells], strict=True):
         lines.append(f"{name:>{width}} " + " ".join(f"{text:>{cell}}" for text in row))
     if len(names) > len(shown):
-        lines.append(f"{len(names) - len(shown):,} rarer classes are left out here, not in --json")
+        lines.append(f"{len(names) - len(shown):,} rarer classes are left out")
     return lines
 
 
