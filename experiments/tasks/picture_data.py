@@ -27,7 +27,7 @@ def write_ocr_data(
         texts = islice(hindi_lines(seed=seed, split=split, max_words=max_words), count)
         write_lines(out / name, texts, fonts, seed=seed, boxes=boxes)
     for kind in KINDS:
-        texts = islice(test_texts(kind), -(-test_lines // len(KINDS)))
+        texts = islice(texts_of_kind(kind), -(-test_lines // len(KINDS)))
         write_lines(out / f"test-{kind}", texts, find_fonts(HELD_OUT), seed=TEST_SEED, boxes=boxes)
 
 
@@ -43,7 +43,7 @@ def _example(line: RenderedText) -> Example:
     return line.image, line.text, line.boxes
 
 
-def test_texts(kind: str) -> Iterator[str]:
+def texts_of_kind(kind: str) -> Iterator[str]:
     """Lines that training lacks: sentences of the test split, their words, or numbers."""
     rng = random.Random(TEST_SEED)
     for sentence in generate_sentences("random", seed=TEST_SEED, max_words=10):

@@ -290,7 +290,8 @@ def test_the_class_report_is_a_table():
     assert lines[0].split() == ["class", "precision", "recall", "F1", "references", "predicted"]
     assert lines[1].split() == ["bad", "0.00", "0.00", "0.00", "2", "0"]
     assert lines[2].split() == ["good", "50.00", "100.00", "66.67", "1", "2"]
-    assert lines[5].split() == ["predicted"]
+    assert "rows are references, columns predictions" in lines[5]
+    assert lines[6].split() == ["bad", "good", "(none)"]
     assert lines[7].split() == ["bad", "0", "1", "1"]
 
 

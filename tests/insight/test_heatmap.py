@@ -15,8 +15,8 @@ from dhyan.attention_maps import AttentionMap
 from dhyan.errors import UserError
 from dhyan.insight.colors import STEPS, TABLE, contrast, ink, luminance, paint
 from dhyan.insight.fonts import shorten
-from dhyan.text.grapheme_clusters import grapheme_clusters
 from dhyan.insight.heatmap import GREY, heatmap, save
+from dhyan.text.grapheme_clusters import grapheme_clusters
 
 ENGLISH = ("he", "gives", "the", "book", "to", "the", "girl")
 HINDI = ("वह", "लड़की", "को", "किताब", "देता", "है", "।")

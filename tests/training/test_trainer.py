@@ -183,7 +183,9 @@ def test_early_stopping_after_patience_validations(metric, course):
 
 
 def test_a_metric_without_a_known_direction_is_refused():
-    with pytest.raises(ValueError, match="'perplexity': give one of loss, bleu, chrf, ter, accuracy"):
+    with pytest.raises(
+        ValueError, match="'perplexity': give one of loss, bleu, chrf, ter, accuracy"
+    ):
         make_trainer(early_stopping_metric="perplexity")
 
 

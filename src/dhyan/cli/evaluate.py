@@ -397,8 +397,8 @@ def _metrics(systems: "Iterable[SystemOutput]") -> list[str]:
 
     names = {system.task: system.name for system in systems if system.task}
     if len(names) > 1:
-        (task, first), (other, second), *_ = names.items()
-        both = f"the task of {first} is {task!r}, that of {second} {other!r}"
+        (one, first), (other, second), *_ = names.items()
+        both = f"the task of {first} is {one!r}, that of {second} {other!r}"
         raise UserError(f"{both}: compare systems of one task, or name --metrics")
     task = find_task(next(iter(names), "translate"))
     return [*task.metrics, *task.slow_metrics]

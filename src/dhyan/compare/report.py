@@ -11,7 +11,7 @@ from dhyan.atomic_folder import to_json_bytes
 from dhyan.attention_maps import AttentionMap
 from dhyan.checkpoint import replace_file
 from dhyan.compare.plan import Entry, Plan
-from dhyan.compare.report_page import length_label, report_markdown
+from dhyan.compare.report_page import capitalized, length_label, report_markdown
 from dhyan.compare.scores import Results, best_model, score_models
 from dhyan.compare.shared_corpus import open_shared
 from dhyan.compare.test_sets import EvaluationSet, EvaluationSets
@@ -158,7 +158,7 @@ def _by_length(plan: Plan, facts: Mapping[str, Any], metric: str, label: str) ->
         )
         for entry in plan.entries
     ]
-    title = f"{label} by source length, with 95 % confidence intervals"
+    title = f"{capitalized(label)} by source length, with 95 % confidence intervals"
     return line_chart(lines, x_ticks, title=title, x_label="source words", y_label=label)
 
 

@@ -20,7 +20,7 @@ def report_markdown(facts: Facts, figures: Sequence[str]) -> str:
         *_figures(figures, f"{metric}-by-length", f"{label} by source length"),
         "## Scores",
         *_scores(facts),
-        f"## {label} by source length",
+        f"## {capitalized(label)} by source length",
         *_lengths(facts),
         *_others(facts),
         *_targeted(facts),
@@ -40,6 +40,11 @@ def first_metric(facts: Facts) -> tuple[str, str]:
     """The name and the label of the metric that tells which model is best."""
     metric: tuple[str, str] = next(iter(facts["metrics"].items()))
     return metric
+
+
+def capitalized(label: str) -> str:
+    """A label at the beginning of a title."""
+    return label[:1].upper() + label[1:]
 
 
 def _figures(figures: Sequence[str], name: str, about: str) -> Iterator[str]:
@@ -143,7 +148,7 @@ def _others(facts: Facts) -> Iterator[str]:
     if not names:
         return
     metric, label = first_metric(facts)
-    yield f"## {label} on the other test sets"
+    yield f"## {capitalized(label)} on the other test sets"
     rows = [
         [name, *(f"{model['tests'][test][metric]['value']:.1f}" for test in names)]
         for name, model in facts["models"].items()

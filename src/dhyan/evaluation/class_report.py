@@ -61,13 +61,13 @@ def class_report(counts: Counts) -> ClassReport | None:
     if counts.metric.classes is None:
         return None
     found = counts.metric.classes(counts.totals())
-    names = sorted(found.names(), key=lambda name: (-found.references[name], name))
+    names = sorted(found.names(), key=lambda name: (-found.references.get(name, 0), name))
     if not names:
         return None
     scores = []
     for name in names:
         correct, predicted, gold = (
-            group[name] for group in (found.correct, found.predicted, found.references)
+            group.get(name, 0) for group in (found.correct, found.predicted, found.references)
         )
         shares = ratio(correct, predicted), ratio(correct, gold), f1(correct, predicted, gold)
         scores.append(ClassScore(name, *shares, int(predicted), int(gold)))
@@ -81,16 +81,13 @@ def class_report(counts: Counts) -> ClassReport | None:
 def _matrix(names: Sequence[str], confusion: Sequence[Sequence[int]], width: int) -> list[str]:
     """A row for each class of the references, a column for each prediction."""
     shown = names[:MOST_CLASSES]
-    cells = [f"{count:,}" for row in confusion for count in row]
-    cell = max(*map(len, shown), *map(len, cells))
-    lines = [
-        "predicted".rjust(width + 1 + cell),
-        f"{'':>{width}} " + " ".join(f"{n:>{cell}}" for n in shown),
-    ]
-    for name, row in zip(shown, confusion, strict=False):
-        lines.append(f"{name:>{width}} " + " ".join(f"{n:>{cell},}" for n in row[: len(shown)]))
+    cells = [[f"{count:,}" for count in row[: len(shown)]] for row in confusion[: len(shown)]]
+    cell = max(len(text) for row in [shown, *cells] for text in row)
+    lines = ["confusion matrix: rows are references, columns predictions"]
+    for name, row in zip(["", *shown], [shown, *cells], strict=True):
+        lines.append(f"{name:>{width}} " + " ".join(f"{text:>{cell}}" for text in row))
     if len(names) > len(shown):
-        lines.append(f"{len(names) - len(shown):,} rarer classes are not shown; see --json")
+        lines.append(f"{len(names) - len(shown):,} rarer classes are left out")
     return lines
 
 

@@ -1,6 +1,6 @@
 """Accuracy and macro-F1 of labels, tag accuracy, and span F1 of IOB2 tags."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
@@ -51,7 +51,7 @@ def f1(correct: Number, predicted: Number, references: Number) -> float:
 
 def confusion_counts(totals: Totals) -> ClassCounts:
     """The counts of each class, from pairs (reference, prediction)."""
-    correct, predicted, references = Counter[str](), Counter[str](), Counter[str]()
+    correct, predicted, references = (defaultdict[str, Number](int) for _ in range(3))
     for (reference, prediction), count in totals.items():
         references[reference] += count
         predicted[prediction] += count
@@ -72,7 +72,7 @@ def _span_totals(hypothesis: str, reference: str) -> Totals:
 
 def span_f1(totals: Totals) -> float:
     """F1 over the spans of all types (micro average), in per cent."""
-    sums = Counter[str]()
+    sums = defaultdict[str, Number](int)
     for (group, _), count in totals.items():
         sums[group] += count
     return f1(sums["correct"], sums["predicted"], sums["references"])

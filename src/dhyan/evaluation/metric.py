@@ -64,7 +64,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """How often each class is right, predicted and in the references, 0 for others (`Counter`).
+    """How often each class is right, predicted and in the references, 0 for others.
 
     `confusion` has pairs (reference, prediction), if every prediction answers one reference.
     """
@@ -77,7 +77,7 @@ class ClassCounts:
     def names(self) -> list[str]:
         """The classes that occur."""
         counts = (self.references, self.predicted)
-        return [name for name in dict.fromkeys(chain(*counts)) if any(c[name] for c in counts)]
+        return [name for name in dict.fromkeys(chain(*counts)) if any(c.get(name) for c in counts)]
 
 
 def best_of(

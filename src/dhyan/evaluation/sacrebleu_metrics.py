@@ -96,7 +96,7 @@ def _score(metric: SacreBLEU, totals: Totals) -> float:
 
 def _sign(metric: SacreBLEU, reference_count: int, marks: Mapping[str, object]) -> str:
     """sacreBLEU's signature; resampling is marked by `bs`, `ar` and `seed`."""
-    metric.num_refs = reference_count  # type: ignore[attr-defined]
+    metric.num_refs = reference_count
     signature = metric.get_signature()
     for key, value in marks.items():
         signature.update(key, value)
