@@ -210,7 +210,7 @@ DECODERS = {
             "monotonic-dot",
             "predicted-coverage",
             "multihead-coverage",
-        )  # fmt: skip
+        )
     },
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding_width=16, width=WIDTH, input_feeding=False

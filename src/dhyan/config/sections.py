@@ -214,9 +214,11 @@ class Attention:
         8, "Coverage and location-aware score: convolution filters over past weights.", low=1
     )
     coverage_filter_radius: int = setting(
-        3, "Coverage and location-aware score: positions a filter sees on either side.",
-        low=0, unit="tokens",
-    )  # fmt: skip
+        3,
+        "Coverage and location-aware score: positions a filter sees on either side.",
+        low=0,
+        unit="tokens",
+    )
     window: Literal["none", "monotonic", "predicted"] = setting(
         "none",
         "Local attention (Luong et al., 2015): window around the step, or a predicted position.",
