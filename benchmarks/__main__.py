@@ -47,6 +47,12 @@ def _first_minutes(options: Namespace) -> None:
     print(write_result("first-five-minutes", first_minutes()), write_page())
 
 
+def _sizes(options: Namespace) -> None:
+    from benchmarks.first_minutes import sizes, write_page
+
+    print(write_result("sizes", sizes()), write_page())
+
+
 def _quick_ladder(options: Namespace) -> None:
     from benchmarks.end_to_end import quick_ladder
 
@@ -187,6 +193,7 @@ COMMANDS = {
         "Clone, `make demo`, own sentence, `make studio`: seconds; sizes of wheel and repository.",
         _first_minutes,
     ),
+    "sizes": Command("Sizes of the wheel, of a checkout and of its history.", _sizes),
     "studio-page": Command(
         "`dhyan studio`: seconds to a sentence of one's own, first paint, answers, frames, bytes",
         _studio_page,

@@ -130,7 +130,7 @@ def _check_mechanisms() -> Iterator[str]:
 def _check_first_minutes() -> Iterator[str]:
     if first_minutes.PAGE.read_text(encoding="utf-8") != first_minutes.page_with_report():
         page = first_minutes.PAGE.relative_to(DOCS.parent)
-        yield f"{page}: differs from the newest result of `python -m benchmarks first-minutes`"
+        yield f"{page}: differs from the newest results of the benchmarks first-minutes and sizes"
 
 
 def _check_bottleneck_snapshot() -> Iterator[str]:

@@ -47,7 +47,8 @@ def first_minutes() -> object:
         with _timed(seconds, "own_sentence"):
             translation = _translate(checkout)
         studio = _studio(checkout)
-        sizes["wheel"] = _wheel_bytes(checkout, Path(temporary) / "wheel")
+        python = checkout / ".venv" / "bin" / "python"
+        sizes["wheel"] = _wheel_bytes(python, checkout, Path(temporary) / "wheel")
         return {
             "load_average": {**load, "after": os.getloadavg()},
             "seconds": {name: round(value, 1) for name, value in seconds.items()},
@@ -56,6 +57,15 @@ def first_minutes() -> object:
             "make_studio": studio,
             "bytes": sizes,
         }
+
+
+def sizes() -> dict[str, int]:
+    """Sizes of a new clone and of its wheel in bytes, which need no quiet machine."""
+    with tempfile.TemporaryDirectory() as temporary:
+        checkout = Path(temporary) / "dhyan"
+        _run("git", "clone", "-q", "--no-local", ROOT, checkout, cwd=ROOT)
+        wheel = _wheel_bytes(Path(sys.executable), checkout, Path(temporary) / "wheel")
+        return {**_sizes(checkout), "wheel": wheel}
 
 
 def _demo(checkout: Path) -> dict[str, Any]:
@@ -160,9 +170,8 @@ def _sizes(checkout: Path) -> dict[str, int]:
     }
 
 
-def _wheel_bytes(checkout: Path, folder: Path) -> int:
-    pip = (checkout / ".venv" / "bin" / "python", "-m", "pip")
-    _run(*pip, "wheel", "-q", "--no-deps", "-w", folder, ".", cwd=checkout)
+def _wheel_bytes(python: Path, checkout: Path, folder: Path) -> int:
+    _run(python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ".", cwd=checkout)
     [wheel] = folder.glob("*.whl")
     return wheel.stat().st_size
 
@@ -192,7 +201,7 @@ def report(result: Mapping[str, Any], name: str) -> str:
     """The figures of a result file as a table and a paragraph, in Markdown."""
     figures, machine = result["figures"], result["machine"]
     seconds, demo = figures["seconds"], figures["make_demo"]["seconds_to"]
-    studio, sizes = figures["make_studio"]["seconds_to"], figures["bytes"]
+    studio = figures["make_studio"]["seconds_to"]
     rows = {
         "clone, from a folder of the same machine": seconds["clone"],
         "set-up by `make demo`: `.venv`, PyTorch, packages": seconds["set_up"],
@@ -208,31 +217,43 @@ def report(result: Mapping[str, Any], name: str) -> str:
         "a sentence of one's own on the page": studio["own_sentence"],
     }
     before, after = (figures["load_average"][moment][0] for moment in ("before", "after"))
-    megabytes = {key: f"{size / 1e6:.1f} MB" for key, size in sizes.items()}
+    threads = figures["make_demo"]["threads"]
     lines = ["| step | seconds |", "|---|---|"]
     lines += [f"| {step} | {value:.1f} |" for step, value in rows.items()]
     lines += [
         "",
         f"Measured by `python -m benchmarks first-minutes` on {machine['cores']} cores "
         f"({machine['processor']}), load average {before:.1f} before and {after:.1f} after; "
-        f"training used {figures['make_demo']['threads']} threads "
+        f"training used {threads} thread{'s' if threads > 1 else ''} "
         f"([result](../../benchmarks/results/{name})). On a machine with other work every step takes "
         "longer.",
-        "",
-        f"The wheel has {megabytes['wheel']}, a checkout {megabytes['tracked_files']} and "
-        f"{megabytes['history']} of history.",
     ]
     return "\n".join(lines)
 
 
+def size_report(result: Mapping[str, Any], name: str) -> str:
+    """The sizes of a result file as a sentence, in Markdown."""
+    megabytes = {key: f"{size / 1e6:.1f} MB" for key, size in result["figures"].items()}
+    return (
+        f"The wheel has {megabytes['wheel']}, a checkout {megabytes['tracked_files']} and "
+        f"{megabytes['history']} of history, at commit `{result['commit'][:7]}` "
+        f"([result](../../benchmarks/results/{name}))."
+    )
+
+
 def page_with_report() -> str:
-    """The tutorial with the newest result between its marks."""
-    path = newest("first-five-minutes")
+    """The tutorial with the newest results between its marks."""
+    minutes, sizes = newest("first-five-minutes"), newest("sizes")
+    reports = report(_read(minutes), minutes.name), size_report(_read(sizes), sizes.name)
     text = PAGE.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    result = json.loads(path.read_text(encoding="utf-8"))
-    return f"{head}{BEGIN}\n{report(result, path.name)}\n{END}{tail}"
+    return "".join((head, BEGIN, "\n", "\n\n".join(reports), "\n", END, tail))
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    result: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return result
 
 
 def write_page() -> Path:

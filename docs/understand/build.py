@@ -116,7 +116,7 @@ def program(lesson: Lesson, trained: LessonResult | None) -> str:
         f"dhyan lesson {lesson.name} --lang hi -o {lesson.name}.svg",
     ]
     if trained:
-        lines.append(f"dhyan lesson {lesson.name} --give model={SNAPSHOT}")
+        lines.append(f"dhyan lesson {lesson.name} model={SNAPSHOT}")
     shell = "\n".join(lines)
     return f"""```text
 {shell}

@@ -1,10 +1,10 @@
-"""Spoken numbers for the task text_to_speech: `python -m experiments.tasks.speech_data FOLDER`.
+"""Speech for the task text_to_speech: `python -m experiments.tasks.speech_data FOLDER`.
 
-The synthesiser espeak-ng (GPL; used to make data, never shipped) says numbers in words and reports
-when each phoneme begins. FOLDER gets `train.tsv`, `valid.tsv` and `test.tsv`, each line phonemes, a
-tab and one symbol of the codebook for each frame of the sound; `codebook.safetensors`; and
-`test.json` with text, phonemes and true onsets in seconds. Install the library with
-`apt-get install espeak-ng` or `pip install espeakng-loader`.
+The synthesiser espeak-ng (GPL; used to make data, never shipped) says sentences of the primer, or
+numbers in words, and reports when each phoneme begins. FOLDER gets `train.tsv`, `valid.tsv` and
+`test.tsv`, each line phonemes, a tab and one symbol of the codebook for each frame of the sound;
+`codebook.safetensors`; and `test.json` with text, phonemes and true onsets in seconds. Install the
+library with `apt-get install espeak-ng` or `pip install espeakng-loader`.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,13 @@ from torch import Tensor
 from dhyan.audio.codebook import Codebook
 from dhyan.audio.codebook_file import CODEBOOK_FILE
 from dhyan.audio.spectrogram import SpectrogramSettings
+from dhyan.data.primer import generate_sentences
 from dhyan.data.synthetic import english_number
 
 SETTINGS = SpectrogramSettings()
-LARGEST = 9_999
+LARGEST = 9_999  # of the numbers
+MAX_WORDS = 7  # of a sentence of the primer
+PRIMER_SPLITS = {"test": "random", "valid": "valid", "train": "train"}
 MAX_FRAMES = 150
 CODEBOOK_SOUNDS = 400  # the codebook is learned from the first training sentences
 
@@ -129,6 +133,15 @@ def spoken_phonemes(
     return kept
 
 
+def primer_sentences(count: int, split: str, *, seed: int, core_share: float) -> list[str]:
+    """Different short English sentences of the primer."""
+    stream = generate_sentences(
+        split, seed=seed, max_words=MAX_WORDS, core_share=core_share, everyday_share=0.0
+    )
+    texts = dict.fromkeys(pair.english for pair in islice(stream, 3 * count))
+    return list(texts)[:count]
+
+
 def numbers(count: int, *, seed: int) -> list[str]:
     """Different numbers in English words, as many of one to four digits as there are, at random."""
     rng = random.Random(seed)
@@ -142,6 +155,19 @@ def utterances(texts: Iterable[str], synthesiser: Synthesiser) -> Iterator[Utter
         utterance = synthesiser.say(text)
         if SETTINGS.frames(len(utterance.samples)) <= MAX_FRAMES:
             yield utterance
+
+
+def split_texts(options: argparse.Namespace) -> dict[str, list[str]]:
+    """The texts of the three splits, none of them in two."""
+    held_out, seed = options.held_out, options.seed
+    sizes = {"test": held_out, "valid": held_out, "train": options.train}
+    if options.text == "primer":
+        return {
+            part: primer_sentences(sizes[part], split, seed=seed, core_share=options.core_share)
+            for part, split in PRIMER_SPLITS.items()
+        }
+    texts = iter(numbers(min(sum(sizes.values()), LARGEST + 1), seed=seed))
+    return {split: list(islice(texts, count)) for split, count in sizes.items()}
 
 
 def write_split(
@@ -160,6 +186,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write tables, codebook and times into the folder."""
     parser = argparse.ArgumentParser(prog="speech_data", description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--text", choices=("primer", "numbers"), default="primer")
+    parser.add_argument("--core-share", type=float, default=0.1, help="of the primer's words")
     parser.add_argument("--train", type=int, default=3000, help="training sentences")
     parser.add_argument("--held-out", type=int, default=100, help="sentences of valid and of test")
     parser.add_argument("--codebook", type=int, default=256, help="entries of the codebook")
@@ -171,13 +199,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     synthesiser = Synthesiser(speed=options.speed)
     if synthesiser.rate != SETTINGS.rate:
         sys.exit(f"espeak-ng gives {synthesiser.rate} Hz, not {SETTINGS.rate}")
-    held_out = options.held_out
-    texts = numbers(min(options.train + 2 * held_out, LARGEST + 1), seed=options.seed)
-    parts = {
-        "test": texts[:held_out], "valid": texts[held_out : 2 * held_out],
-        "train": texts[2 * held_out :],
-    }  # fmt: skip
-    spoken = {name: list(utterances(part, synthesiser)) for name, part in parts.items()}
+    spoken = {
+        name: list(utterances(texts, synthesiser)) for name, texts in split_texts(options).items()
+    }
     sounds = [utterance.samples for utterance in spoken["train"][:CODEBOOK_SOUNDS]]
     codebook = Codebook.train(sounds, SETTINGS, size=options.codebook, seed=options.seed)
     codebook.write(options.folder / CODEBOOK_FILE)

@@ -2,8 +2,8 @@
 
 load("en-hi") is a translator: a pretrained model, or a run folder; load_ensemble takes several.
 train(data, recipe), resume and evaluate make and score models; explain, heatmap and attend show
-attention; register adds a score, register_task a task; Recipe, load_recipe and DecodingOptions are
-settings; lessons teach.
+attention; register adds a score, register_task a task, register_metric a metric; Recipe,
+load_recipe and DecodingOptions are settings; lessons teach.
 """
 
 from importlib import import_module
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dhyan.decoding.render import Translations as Translations
     from dhyan.decoding.translator import Translator as Translator
     from dhyan.errors import UserError as UserError
+    from dhyan.evaluation.metric import register_metric as register_metric
     from dhyan.insight.heatmap import heatmap as heatmap
     from dhyan.run.load import load as load
     from dhyan.run.load import load_ensemble as load_ensemble
@@ -53,6 +54,7 @@ _MODULES = {
     "load_ensemble": "dhyan.run.load",
     "load_recipe": "dhyan.config",
     "register": "dhyan.attention.registry",
+    "register_metric": "dhyan.evaluation.metric",
     "register_task": "dhyan.tasks",
     "resume": "dhyan.api.train",
     "train": "dhyan.api.train",

@@ -123,6 +123,24 @@ def test_the_picture_is_two_tabs_from_the_sentence_and_thirty_without_the_link(r
         assert tabs <= 30
 
 
+@pytest.mark.parametrize("width", [800, 1024, 1280, 1440])
+@pytest.mark.parametrize("part", ["model-scores", "second-model-button"])
+def test_nothing_covers_the_line_about_the_model(real, width, part):
+    page = real.open("/translate", **wide(width))
+    page.wait_for_selector(f"#{part}")
+    on_top = page.locator(f"#{part}").evaluate(
+        """(line) => {
+          const box = line.getBoundingClientRect();
+          const middle = (box.top + box.bottom) / 2;
+          return [0.05, 0.5, 0.9].map((share) => {
+            const topmost = document.elementFromPoint(box.left + share * box.width, middle);
+            return line.contains(topmost);
+          });
+        }"""
+    )
+    assert on_top == [True, True, True]
+
+
 def test_header_is_one_row_on_a_wide_screen(real):
     page = real.open("/translate?text=Hello.&model=en-hi-bahdanau", **wide(1440))
     middles = page.evaluate(

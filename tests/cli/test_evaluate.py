@@ -257,7 +257,7 @@ def test_what_cannot_be_scored_is_refused_in_one_line(folder):
         ((blank,), {}, "blank.hi: is empty"),
         ((right,), {"target": "few.hi"}, "number of lines is 1, but .* has 30"),
         ((few,), {"source": single.name, "target": "few.hi"}, "one sentence cannot be resampled"),
-        ((right, "--metrics", "bleu,wer"), {}, "metric 'wer' is not known"),
+        ((right, "--metrics", "bleu,meteor"), {}, "metric 'meteor' is not known"),
         ((right, "--attention-statistics"), {}, "right.hi: a file of translations has no attention"),
         ((right, "--gold-alignment", folder / "gold.txt"), {}, "leave out --gold-alignment"),
         ((folder / "one", "--gold-alignment", few), {}, "few.hi:1: एक is no link"),

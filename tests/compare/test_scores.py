@@ -2,7 +2,7 @@
 
 import pytest
 
-from dhyan.compare.scores import best_model, bleu_retained, score_models, targeted_accuracy
+from dhyan.compare.scores import best_model, score_models, score_retained, targeted_accuracy
 from dhyan.compare.test_sets import (
     EvaluationExample,
     EvaluationSet,
@@ -43,10 +43,11 @@ def test_each_model_is_compared_with_the_best():
     scores = score_models(
         tests,
         results_of(worse=worse, best=references),
+        metrics=("bleu", "chrf"),
         resampling=Resampling(50),
         on_progress=lambda line: None,
     )
-    assert best_model(scores, "test") == "best"
+    assert best_model(scores, "test", "bleu") == "best"
     assert "against_best" not in scores["best"]["test"]["bleu"]
     difference = scores["worse"]["test"]["bleu"]["against_best"]
     assert difference["value"] < 0
@@ -56,12 +57,31 @@ def test_each_model_is_compared_with_the_best():
     assert part["bleu_low"] <= part["bleu"] <= part["bleu_high"]
 
 
+def test_of_an_error_rate_the_lowest_is_best_and_no_share_is_retained():
+    references = [*sentences(5, 6), *sentences(5, 12)]
+    worse = [text.replace("w3", "x") for text in references]
+    examples = tuple(EvaluationExample(text, text) for text in references)
+    tests = EvaluationSets((EvaluationSet("test", "", examples),), EvaluationSet("valid", "", ()))
+    scores = score_models(
+        tests,
+        results_of(worse=worse, best=references),
+        metrics=("wer", "exact"),
+        resampling=Resampling(50),
+        on_progress=lambda line: None,
+    )
+    assert best_model(scores, "test", "wer") == "best"
+    assert scores["worse"]["test"]["wer"]["against_best"]["value"] > 0
+    assert scores["worse"]["test"]["retained"] is None
+    part = scores["worse"]["test"]["by_length"][0]
+    assert part["wer_low"] <= part["wer"] <= part["wer_high"]
+
+
 def test_retained_bleu_is_long_over_short():
     short, long = sentences(5, 8), sentences(5, 40)
     forgot = [" ".join(text.split()[:20]) for text in long]
     bleu = count([*short, *forgot], [*short, *long], tokenizer="none")["bleu"]
     lengths = [8] * 5 + [40] * 5
-    retained = bleu_retained(bleu, lengths)
+    retained = score_retained(bleu, lengths)
     assert (retained["up_to"], retained["over"]) == (10, 30)
     assert retained["share"] == pytest.approx(bleu.value(range(5, 10)) / bleu.value(range(5)))
     assert retained["share"] < 0.5
@@ -70,9 +90,9 @@ def test_retained_bleu_is_long_over_short():
 def test_without_long_sentences_the_last_slice_counts_as_long():
     texts = [*sentences(3, 4), *sentences(3, 14)]
     bleu = count(texts, texts, tokenizer="none")["bleu"]
-    retained = bleu_retained(bleu, [4] * 3 + [14] * 3)
+    retained = score_retained(bleu, [4] * 3 + [14] * 3)
     assert (retained["up_to"], retained["over"], retained["share"]) == (10, 10, pytest.approx(1))
-    assert bleu_retained(bleu, [4] * 6) is None
+    assert score_retained(bleu, [4] * 6) is None
 
 
 def test_targeted_accuracy_needs_the_right_word_and_no_wrong_one():

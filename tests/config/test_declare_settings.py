@@ -124,7 +124,7 @@ def test_every_file_of_a_recipe_is_a_path():
     }
     corpora = {f"data.{split}{side}" for split in ("", "valid_", "test_") for side in SIDES}
     vectors = {f"{part}.pretrained_embedding" for part in ("encoder", "decoder")}
-    assert keys == {*corpora, *vectors, "data.prepared", "training.init_from"}
+    assert keys == {*corpora, *vectors, "data.prepared", "data.codebook", "training.init_from"}
     assert all(settings_of(MixedCorpus)[side].is_path for side in SIDES)
 
 

@@ -14,6 +14,7 @@ from dhyan.config import (
     parse_setting,
     shipped_recipes,
 )
+from dhyan.config.toml import RENAMED
 from dhyan.errors import UserError
 
 PAPERS = ["sutskever2014", "bahdanau2015", "luong2015", "transformer2017"]
@@ -42,6 +43,18 @@ def test_odd_text_survives_the_round_trip():
     )
     recipe = replace(recipe, about='a "quoted" \\ back\nslash\t\x01 ध्यान')
     assert parse_recipe(tomllib.loads(dump_recipe(recipe)), place="copy") == recipe
+
+
+@pytest.mark.parametrize(("section", "old"), RENAMED)
+def test_a_recipe_with_an_old_name_of_a_setting_is_read(tmp_path, section, old):
+    recipe = load_recipe("numbers")
+    name = RENAMED[section, old]
+    written = dump_recipe(recipe)
+    path = tmp_path / "old.toml"
+    path.write_text(written.replace(f"\n{name} =", f"\n{old} ="), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != written
+    assert load_recipe(path) == recipe
+    assert parse_recipe(tomllib.loads(path.read_text(encoding="utf-8")), place="old") == recipe
 
 
 def test_papers_have_their_sizes():

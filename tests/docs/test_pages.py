@@ -60,7 +60,7 @@ def test_a_page_has_the_texts_of_the_lesson_in_both_languages(folder, name):
 def test_a_trained_model_has_figures_of_its_own(folder):
     page = (folder / "multi_head.md").read_text(encoding="utf-8")
     assert "figures/multi_head-trained.svg" in page
-    assert "dhyan lesson multi_head --give model=snapshot" in page
+    assert "dhyan lesson multi_head model=snapshot" in page
 
 
 def test_only_figures_of_the_pages_are_drawn(folder):

@@ -6,7 +6,8 @@ import pytest
 import sacrebleu
 
 from dhyan.errors import UserError
-from dhyan.evaluation.metrics import bleu_tokenizer, count, score, scores_of
+from dhyan.evaluation.metrics import count, score, scores_of
+from dhyan.evaluation.sacrebleu_metrics import bleu_tokenizer
 
 HYPOTHESES = ["वह घर जाता है।", "मैं पानी पीता हूँ।", "लड़की किताब पढ़ती है।"]
 REFERENCES = ["वह घर जाता है ।", "मैं दूध पीता हूँ ।", "लड़की एक किताब पढ़ती है ।"]

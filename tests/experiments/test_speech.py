@@ -63,9 +63,10 @@ class Stub:
         return Utterance(text, 0.3 * torch.cat(tones), tuple(words), onsets)
 
 
-def test_the_folder_has_tables_times_and_codebook(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("text", ["primer", "numbers"])
+def test_the_folder_has_tables_times_and_codebook(tmp_path, monkeypatch, capsys, text):
     monkeypatch.setattr(speech_data, "Synthesiser", Stub)
-    arguments = ["--train", "30", "--held-out", "5", "--codebook", "16"]
+    arguments = ["--train", "30", "--held-out", "5", "--codebook", "16", "--text", text]
     speech_data.main([str(tmp_path), *arguments])
     codebook = Codebook.read(tmp_path / "codebook.safetensors")
     assert len(codebook.entries) == 16

@@ -37,9 +37,9 @@ def test_an_argument_of_the_wrong_type_is_named_with_the_right_one(lesson, argum
     "words",
     [
         ("self_attention_by_hand", "--sentence", ""),
-        ("greedy_decoding", "--give", "sentence=5"),
-        ("seq2seq_training", "--give", "on_progress=5"),
-        ("word_embeddings", "--give", "words=5"),
+        ("greedy_decoding", "sentence=5"),
+        ("seq2seq_training", "on_progress=5"),
+        ("word_embeddings", "words=5"),
     ],
 )
 def test_the_command_answers_in_one_line(words, tmp_path):
@@ -60,8 +60,8 @@ def test_arguments_of_the_right_type_pass():
 
 def test_the_command_prints_and_draws(tmp_path):
     words = ("lesson", "self-attention-by-hand", "--sentence", "money bank",
-             "--give", "embeddings=[[2,7],[9,3]]",
-             "--give", "scale=false", "--lang", "hi", "--dark", "-o", "figure.png")  # fmt: skip
+             "embeddings=[[2,7],[9,3]]",
+             "scale=false", "--lang", "hi", "--dark", "-o", "figure.png")  # fmt: skip
     code, output = in_process(words, tmp_path)
     assert code == 0, output
     assert "भार" in output
@@ -73,13 +73,13 @@ def test_the_command_prints_and_draws(tmp_path):
     [
         (("by_hnd",), "no lesson 'by_hnd'"),
         (("luogn",), "no lesson 'luogn'; did you mean luong? `dhyan lesson` lists"),
-        ((HAND, "--give", "w"), "--give w: write NAME=VALUE"),
-        ((HAND, "--give", "wq=2"), "takes no 'wq'; it takes sentence, embeddings"),
-        ((HAND, "--give", "embeddings=[[1],[1,2]]"), "embeddings: not numbers in rows of one"),
-        ((HAND, "--give", "embeddings=[[1]]"), "1 rows, but the words of 'The cat sat' are 3"),
+        ((HAND, "w"), "w: write NAME=VALUE"),
+        ((HAND, "wq=2"), "takes no 'wq'; it takes sentence, embeddings"),
+        ((HAND, "embeddings=[[1],[1,2]]"), "embeddings: not numbers in rows of one"),
+        ((HAND, "embeddings=[[1]]"), "1 rows, but the words of 'The cat sat' are 3"),
         ((HAND, "--sentence", " "), "the sentence is empty"),
         ((HAND, "--lang", "fr"), "lessons are written in en and hi, not in 'fr'"),
-        ((HAND, "--give", "w_key=[[1],[1],[1],[1]]"), "queries have 4 numbers and keys 1"),
+        ((HAND, "w_key=[[1],[1],[1],[1]]"), "queries have 4 numbers and keys 1"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_an_error_of_one_line(words, message, tmp_path):

@@ -7,11 +7,13 @@ import subprocess
 import sys
 
 import pytest
+from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 from typer.testing import CliRunner
 
 from dhyan.cli import app
-from dhyan.evaluation.metrics import bleu_tokenizer, count
+from dhyan.evaluation.metrics import count
+from dhyan.evaluation.sacrebleu_metrics import bleu_tokenizer
 from dhyan.evaluation.significance import Resampling, score_system
 
 WORDS = {
@@ -115,7 +117,11 @@ def test_p_values_equal_sacrebleu(test, sacrebleu_test, draws, reference_count, 
     )
     ours = score_system(system, baseline=baseline, resampling=Resampling(100, seed=9, test=test))
     monkeypatch.setenv("SACREBLEU_SEED", "9")
-    metrics = {name.upper(): counts.metric for name, counts in system.items()}
+    metrics = {
+        "BLEU": BLEU(tokenize="intl"),
+        "CHRF": CHRF(word_order=2),
+        "TER": TER(normalized=True),
+    }
     test = PairedTest(
         [("one", baseline_texts), ("other", system_texts)],
         metrics,

@@ -146,7 +146,10 @@ def test_a_toy_is_trained_followed_probed_and_registered(tiny_toys):
     assert events[-1] == ("done", None)
     logged = [event for name, data in events if name == "metrics" for event in data["events"]]
     assert [event["step"] for event in logged if event["event"] == "stepped"] == list(range(1, 9))
-    [now] = client.get("/api/runs").json()["runs"]
+    answer = client.get("/api/runs").json()
+    assert answer["metrics"]["chrf"] == "chrF++"
+    assert answer["metrics"]["macro_f1"] == "macro-F1"
+    [now] = answer["runs"]
     assert now["checkpoints"] == [0, 2, 4, 6, 8]
     progress = now["progress"]
     assert (progress["state"], progress["step"], progress["steps"], progress["error"]) == (

@@ -13,18 +13,21 @@ from dhyan.config.sections import Delimiter, Header
 from dhyan.decoding.source_language_check import LanguageCheck
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
-from dhyan.evaluation.metrics import DEFAULT_METRICS, Score, check_metrics, score
+from dhyan.evaluation.class_report import ClassReport, class_report
+from dhyan.evaluation.metrics import Score, check_metrics, count, scores_of
 from dhyan.notebook_display import html_table, make_frame
 from dhyan.run import load
+from dhyan.tasks import find_task
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Mapping[str, float]):
-    """Scores by metric, with sacreBLEU's signatures, and the translations that were scored.
+    """Scores by metric, with their signatures, and the translations that were scored.
 
-    It is a mapping from metrics to numbers.
+    It is a mapping from metrics to numbers. `class_report` has precision, recall and F1 by class,
+    and the confusion matrix, of metrics that count classes, such as accuracy.
 
     >>> scores = dhyan.evaluate(run_folder, [("seven", "सात"), ("nine", "नौ")])
     >>> list(scores), scores["bleu"] == scores.scores["bleu"].value
@@ -37,6 +40,7 @@ class Evaluation(Mapping[str, float]):
     sources: Sequence[str]
     references: Sequence[str]
     translations: Sequence[str]
+    class_report: ClassReport | None = None
 
     def __getitem__(self, metric: str) -> float:
         return self.scores[metric].value
@@ -76,7 +80,7 @@ class Evaluation(Mapping[str, float]):
 def evaluate(
     model: Translator | TrainingResult | str | Path | Sequence[str],
     data: PairData,
-    metrics: Sequence[str] = DEFAULT_METRICS,
+    metrics: Sequence[str] | None = None,
     *,
     columns: Columns | None = None,
     header: Header = "auto",
@@ -89,16 +93,18 @@ def evaluate(
 
     `model` is a translator, the result of `dhyan.train`, a model folder, the name of a pretrained
     model, or a list of finished translations. `data` has any form that `dhyan.train` takes, with
-    the same `columns`, `header` and `delimiter`. `metrics` are among `bleu`, `chrf` and `ter`; the
-    figures are sacreBLEU's, and `language` chooses its tokenizer, by default that of the model.
-    Further keywords are decoding options, such as `beam=1`.
+    the same `columns`, `header` and `delimiter`. `metrics` are by default those of the model's
+    task, of translations `bleu` and `chrf`; `dhyan evaluate --help` lists all. The figures of
+    `bleu`, `chrf` and `ter` are sacreBLEU's, and `language` chooses its tokenizer, by default that of
+    the model. Further keywords are decoding options, such as `beam=1`.
 
     >>> dhyan.evaluate(["सात"], [("seven", "सात")], metrics=["chrf"])
     Evaluation(chrF++ 100.00; sentences: 1)
     """
     if _are_pairs(model):
         raise UserError("model: is a list of pairs; the order is dhyan.evaluate(model, data)")
-    chosen = check_metrics([metrics] if isinstance(metrics, str) else metrics)
+    named = [metrics] if isinstance(metrics, str) else metrics
+    chosen = None if named is None else check_metrics(named)
     stream = to_pairs(data, TableOptions(columns, header, delimiter))
     pairs = list(stream.pairs)
     sources, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -113,8 +119,11 @@ def evaluate(
         _warn_of_language(translator, sources)
         translations = [translation.text for translation in translator(sources, **changes)]
     language = language or (translator.language if translator else "") or stream.languages[1]
-    scores = score(translations, references, language=language, metrics=chosen)
-    return Evaluation(scores, sources, references, translations)
+    if chosen is None:
+        chosen = list(find_task(translator.task if translator else "translate").metrics)
+    counts = count(translations, references, language=language, metrics=chosen)
+    reports = filter(None, map(class_report, counts.values()))
+    return Evaluation(scores_of(counts), sources, references, translations, next(reports, None))
 
 
 def _are_pairs(model: object) -> bool:

@@ -1,4 +1,4 @@
-"""`dhyan evaluate`: BLEU, chrF++ and TER of one system, or of several with significance tests."""
+"""`dhyan evaluate`: metrics of one system, or of several with significance tests; class reports."""
 
 import json
 import logging
@@ -86,7 +86,10 @@ Language = Annotated[
 Metrics = Annotated[
     str,
     typer.Option(
-        metavar="NAMES", help="Metrics, comma-separated: bleu, chrf (chrF++), ter; ter is slow."
+        metavar="NAMES",
+        help="Metrics, comma-separated: bleu, chrf (chrF++), ter (slow), accuracy, macro_f1, span_f1, "
+        "tag_accuracy, rouge1, rouge2, rougeL, exact, cer, wer.",
+        show_default="those of the model's task; of translations bleu,chrf,ter",
     ),
 ]
 Resamples = Annotated[
@@ -160,7 +163,7 @@ def evaluate(
     delimiter: Delimiter = "",
     beam: Beam = None,
     language: Language = "",
-    metrics: Metrics = "bleu,chrf,ter",
+    metrics: Metrics = "",
     bootstrap: Resamples = 1000,
     test: Paired = None,
     seed: Seed = None,
@@ -172,7 +175,7 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Score translations with sacreBLEU and test differences.
+    """Score outputs by the metrics of their task and test differences.
 
     Of several systems, each is tested against the first.
 
@@ -193,7 +196,8 @@ def evaluate(
     )
     from dhyan.text.languages import language_of, parse_language
 
-    named_language, chosen = parse_language(language), check_metrics(metrics.split(","))
+    named_language = parse_language(language)
+    chosen = check_metrics(metrics.split(",")) if metrics else []
     _check_options(systems, beam, bootstrap, test, seed)
     report, method = ReadReport(), test or SignificanceTest.bootstrap
     resampling = Resampling(bootstrap, SEED if seed is None else seed, method.value)
@@ -242,7 +246,7 @@ def evaluate(
         outputs,
         reference_set,
         language=target_language,
-        metrics=chosen,
+        metrics=chosen or _metrics(outputs),
         resampling=resampling,
         training_counts=training_counts,
         raw=raw,
@@ -250,7 +254,8 @@ def evaluate(
     )
     for line in report.lines():
         print(line, file=sys.stderr)
-    for line in _warnings(outputs, reference_set, target_language):
+    scored_by_class = any(result.class_report for result in results)
+    for line in _warnings(outputs, reference_set, target_language, as_text=not scored_by_class):
         warn(line)
     if as_json:
         typer.echo(_results_json(results, reference_set, resampling))
@@ -337,9 +342,13 @@ def _translate(
 
 
 def _warnings(
-    outputs: "Iterable[SystemOutput]", reference_set: "ReferenceSet", language: str
+    outputs: "Iterable[SystemOutput]",
+    reference_set: "ReferenceSet",
+    language: str,
+    *,
+    as_text: bool,
 ) -> Iterator[str]:
-    """Texts that seem to be in another language or in another order."""
+    """Texts that seem to be in another language or in another order; labels and tags are neither."""
     from dhyan.data.text_lines import printable
     from dhyan.decoding.source_language_check import script_warning
     from dhyan.run.evaluate import is_out_of_order
@@ -347,6 +356,8 @@ def _warnings(
     references = printable(reference_set.reference_file or reference_set.file)
     if blank := reference_set.blank_references:
         yield f"{blank:,} further references are blank; each counts as an empty one, as in sacreBLEU"
+    if not as_text:
+        return
     if line := script_warning(reference_set.references, language):
         yield f"{references}: references: {line}"
     for output in outputs:
@@ -380,6 +391,19 @@ def _language(systems: "Iterable[SystemOutput]") -> str:
     return next(iter(languages), "")
 
 
+def _metrics(systems: "Iterable[SystemOutput]") -> list[str]:
+    """The metrics of the models' task; files without a model are taken for translations."""
+    from dhyan.tasks import find_task
+
+    names = {system.task: system.name for system in systems if system.task}
+    if len(names) > 1:
+        (one, first), (other, second), *_ = names.items()
+        both = f"the task of {first} is {one!r}, that of {second} {other!r}"
+        raise UserError(f"{both}: compare systems of one task, or name --metrics")
+    task = find_task(next(iter(names), "translate"))
+    return [*task.metrics, *task.slow_metrics]
+
+
 def _results_json(
     results: "Sequence[SystemResult]", reference_set: "ReferenceSet", resampling: "Resampling"
 ) -> str:
@@ -407,6 +431,10 @@ def _results_table(results: "Sequence[SystemResult]", resampling: "Resampling") 
         lines += _slices("rarest seen", [result.by_rarity for result in results])
     names = [f"[{number}] " for number in range(1, len(results) + 1)] if results[1:] else [""]
     for name, result in zip(names, results, strict=True):
+        if report := result.class_report:
+            title = f"{name}{result.scores.scores[report.metric].name} by class"
+            lines += ["", title, *report.lines()]
+    for name, result in zip(names, results, strict=True):
         remarks = [f"{name}{line}" for line in _remarks(result.system)]
         lines += ["", *remarks] if remarks else []
     return "\n".join(lines)
@@ -424,6 +452,8 @@ def _facts(result: "SystemResult") -> dict[str, Any]:
     if system.source_words:
         count, share = system.unknown_words, system.unknown_words / system.source_words
         facts["unknown_words"] = {"count": count, "share": round(share, 6)}
+    if result.class_report:
+        facts["class_report"] = asdict(result.class_report)
     if result.by_length:
         facts["by_length"] = [asdict(part) for part in result.by_length]
     if result.by_rarity:
@@ -438,8 +468,9 @@ def _facts(result: "SystemResult") -> dict[str, Any]:
 
 def _one_system(system_scores: "SystemScores") -> list[str]:
     width = max(len(_value(system_scores, key)) for key in system_scores.scores)
+    wide = _width(system_scores)
     return [
-        f"{score.name:<7} {_value(system_scores, key):<{width}}   {score.signature}"
+        f"{score.name:<{wide}} {_value(system_scores, key):<{width}}   {score.signature}"
         f"{'   (lower is better)' if score.lower_is_better else ''}"
         for key, score in system_scores.scores.items()
     ]
@@ -455,13 +486,19 @@ def _systems(results: "Sequence[SystemResult]", resampling: "Resampling") -> lis
     for name, result in zip(names, results, strict=True):
         cells = [_cell(result.scores, key) for key in scores]
         lines.append(f"{name:<{wide}}" + "".join(f"   {cell:<24}" for cell in cells).rstrip())
-    lines += ["", *(f"{score.name:<7} {score.signature}" for score in scores.values())]
+    name_width = _width(results[-1].scores)
+    lines += ["", *(f"{score.name:<{name_width}} {score.signature}" for score in scores.values())]
     if resampling.resamples:
         how = TESTS[resampling.test].format(
             resamples=resampling.resamples, trials=resampling.trials
         )
         lines.append(f"p: probability of such a difference from [1] by chance; {how}")
     return lines
+
+
+def _width(system_scores: "SystemScores") -> int:
+    """The width of the names of the metrics."""
+    return max(7, *(len(score.name) for score in system_scores.scores.values()))
 
 
 def _cell(system_scores: "SystemScores", key: str) -> str:
@@ -479,12 +516,15 @@ def _slices(title: str, systems: "Sequence[Sequence[Slice]]") -> list[str]:
     heads = [score.name for score in systems[0][0].scores.values()]
     if len(systems) > 1:
         heads = [f"{heads[0]} [{number}]" for number in range(1, len(systems) + 1)]
-    lines = ["", f"{title:>12} {'sentences':>10}" + "".join(f" {head:>10}" for head in heads)]
+    widths = [max(10, len(head)) for head in heads]
+    columns = "".join(f" {head:>{width}}" for head, width in zip(heads, widths, strict=True))
+    lines = ["", f"{title:>12} {'sentences':>10}{columns}"]
     for parts in zip(*systems, strict=True):
         scores = [list(part.scores.values()) for part in parts]
         cells = scores[0] if len(parts) == 1 else [own[0] for own in scores]
         row = f"{_range(parts[0]):>12} {parts[0].sentences:>10,}"
-        lines.append(row + "".join(f" {score.value:>10.2f}" for score in cells))
+        values = zip(cells, widths, strict=True)
+        lines.append(row + "".join(f" {score.value:>{width}.2f}" for score, width in values))
     return lines
 
 

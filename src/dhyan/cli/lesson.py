@@ -14,16 +14,16 @@ PROGRESS = "on_progress"  # the argument through which a lesson that trains repo
 
 def lesson(
     name: Annotated[str, typer.Argument(help="Name of the lesson; without it, a list.")] = "",
-    sentence: Annotated[
-        str | None, typer.Option(help="Sentence to use.", show_default="the lesson's own")
-    ] = None,
     give: Annotated[
         list[str] | None,
-        typer.Option(
+        typer.Argument(
             metavar="NAME=VALUE",
             show_default="the lesson's own",
-            help="Argument of the lesson: a number, a matrix as [[1, 0], [0, 1]], a word.",
+            help="Arguments of the lesson: a number, a matrix as [[1, 0], [0, 1]], a word.",
         ),
+    ] = None,
+    sentence: Annotated[
+        str | None, typer.Option(help="Sentence to use.", show_default="the lesson's own")
     ] = None,
     output: Annotated[
         Path | None,
@@ -65,20 +65,20 @@ def _list_lessons(lang: str) -> None:
         for lesson in LESSONS:
             if lesson.section == section:
                 typer.echo(f"  {lesson.name:<23} {lesson.summary(lang)}")
-    typer.echo("\ndhyan lesson NAME [--sentence …] [-o figure.svg] [--lang hi]")
+    typer.echo("\ndhyan lesson NAME [NAME=VALUE …] [--sentence …] [-o figure.svg] [--lang hi]")
 
 
 def _arguments(
     name: str, sentence: str | None, pairs: list[str], known: list[str]
 ) -> dict[str, object]:
-    """The lesson's arguments from `--sentence` and `--give`."""
+    """The lesson's arguments from `--sentence` and pairs of NAME=VALUE."""
     from dhyan.lessons.lesson import parse_argument
 
     values: dict[str, object] = {} if sentence is None else {"sentence": sentence}
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator:
-            raise UserError(f"--give {pair}: write NAME=VALUE")
+            raise UserError(f"{pair}: write NAME=VALUE")
         values[key] = parse_argument(value)
     for key in values:
         if key not in known:

@@ -60,7 +60,7 @@ def scale_widths(recipe: Recipe, factor: float, inner: float = 1.0) -> Recipe:
     decoder: Any = _scale_half(old_decoder, factor, inner)
     keys = _keys(decoder)
     directions = 2 if isinstance(old_encoder, RNNEncoder) and old_encoder.bidirectional else 1
-    if old_decoder.width == directions * old_encoder.width:
+    if getattr(old_decoder, "width", 0) == directions * old_encoder.width:
         decoder = replace(decoder, width=directions * encoder.width)
     if "attention" in keys:
         score_width = _rounded(decoder.attention.score_width * factor)

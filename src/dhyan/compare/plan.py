@@ -20,6 +20,7 @@ from dhyan.compare.test_sets import EvaluationOptions, write_tests
 from dhyan.config import Recipe, differences, dump_recipe, parse_recipe
 from dhyan.errors import UserError, spell_option
 from dhyan.run.resume_checks import check_recipe_builds
+from dhyan.tasks import with_task
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +55,9 @@ def name_candidates(recipes: Sequence[tuple[str, Recipe]]) -> list[Candidate]:
 
 def control_recipes(candidates: Sequence[Candidate], budget: Budget) -> list[Candidate]:
     """The candidates with the data, vocabulary, batches, seed and decoding options of the first."""
-    first = candidates[0].recipe
     _check(candidates, budget)
+    candidates = [replace(each, recipe=with_task(each.recipe)) for each in candidates]
+    first = candidates[0].recipe
     every = max(1, budget.steps // VALIDATIONS)
     if budget.seconds:
         every = first.training.validate_every
@@ -77,8 +79,14 @@ def control_recipes(candidates: Sequence[Candidate], budget: Budget) -> list[Can
 
 def _check(candidates: Sequence[Candidate], budget: Budget) -> None:
     """Refuse settings that make the comparison unfair or cannot follow the budget."""
+    task = candidates[0].recipe.task
     for candidate in candidates:
         training = candidate.recipe.training
+        if candidate.recipe.task != task:
+            raise UserError(
+                f"{candidate.name}: its task is {candidate.recipe.task!r}, that of "
+                f"{candidates[0].name} is {task!r}; compare models of one task"
+            )
         if training.init_from:
             raise UserError(
                 f"{candidate.name}: training.init_from = {training.init_from!r} starts from a trained "

@@ -11,16 +11,18 @@ from dhyan.atomic_folder import to_json_bytes
 from dhyan.attention_maps import AttentionMap
 from dhyan.checkpoint import replace_file
 from dhyan.compare.plan import Entry, Plan
-from dhyan.compare.report_page import length_label, report_markdown
+from dhyan.compare.report_page import capitalized, length_label, report_markdown
 from dhyan.compare.scores import Results, best_model, score_models
 from dhyan.compare.shared_corpus import open_shared
 from dhyan.compare.test_sets import EvaluationSet, EvaluationSets
 from dhyan.config import TransformerDecoder
 from dhyan.errors import UserError
+from dhyan.evaluation.metric import metric_label
 from dhyan.evaluation.significance import Resampling
 from dhyan.insight.heatmap import heatmap, save
 from dhyan.insight.lesson_blocks import Curve, Style
 from dhyan.insight.line_chart import line_chart
+from dhyan.tasks import find_task
 
 logger = logging.getLogger(__name__)
 
@@ -43,12 +45,16 @@ def write_report(
     All speeds must be of the same environment. `on_progress` is called with lines of progress.
     """
     resampling = resampling or Resampling()
-    scored = score_models(tests, results, resampling=resampling, on_progress=on_progress)
+    metrics = find_task(plan.entries[0].recipe.task).metrics
+    scored = score_models(
+        tests, results, metrics=metrics, resampling=resampling, on_progress=on_progress
+    )
     facts = {
         "command": command,
         **next(iter(speeds.values()))["environment"],
         **_conditions(plan, tests, resampling),
-        "best": best_model(scored, tests.main.name),
+        "metrics": {name: metric_label(name) for name in metrics},
+        "best": best_model(scored, tests.main.name, metrics[0]),
         "models": {
             name: {
                 **{
@@ -116,8 +122,9 @@ def _draw_figures(
     plan: Plan, facts: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]], folder: Path
 ) -> list[str]:
     """Every figure as PNG and SVG; the names of the former."""
+    metric, label = next(iter(facts["metrics"].items()))
     figures = {
-        "bleu-by-length": _by_length(plan, facts),
+        f"{metric}-by-length": _by_length(plan, facts, metric, label),
         "accuracy-by-position": _by_position(plan, facts),
     }
     names = [entry.name for entry in plan.entries if results[entry.name]["maps"]]
@@ -137,22 +144,22 @@ def line_style(entry: Entry) -> Style:
     return "dotted" if isinstance(entry.recipe.decoder, TransformerDecoder) else "solid"
 
 
-def _by_length(plan: Plan, facts: Mapping[str, Any]) -> Any:
+def _by_length(plan: Plan, facts: Mapping[str, Any], metric: str, label: str) -> Any:
     main = facts["main_test"]
     parts = {e.name: facts["models"][e.name]["tests"][main]["by_length"] for e in plan.entries}
     x_ticks = [length_label(part) for part in next(iter(parts.values()))]
     lines = [
         Curve(
             entry.name,
-            [part["bleu"] for part in parts[entry.name]],
-            [part.get("bleu_low") for part in parts[entry.name]],
-            [part.get("bleu_high") for part in parts[entry.name]],
+            [part[metric] for part in parts[entry.name]],
+            [part.get(f"{metric}_low") for part in parts[entry.name]],
+            [part.get(f"{metric}_high") for part in parts[entry.name]],
             line_style(entry),
         )
         for entry in plan.entries
     ]
-    title = "BLEU by source length, with 95 % confidence intervals"
-    return line_chart(lines, x_ticks, title=title, x_label="source words", y_label="BLEU")
+    title = f"{capitalized(label)} by source length, with 95 % confidence intervals"
+    return line_chart(lines, x_ticks, title=title, x_label="source words", y_label=label)
 
 
 def _by_position(plan: Plan, facts: Mapping[str, Any]) -> Any:

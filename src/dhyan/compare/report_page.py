@@ -13,13 +13,14 @@ STEPS = {
 
 def report_markdown(facts: Facts, figures: Sequence[str]) -> str:
     """The report in Markdown; every number in it is in report.json too."""
+    metric, label = first_metric(facts)
     blocks = [
         "# Comparison",
         *_conditions(facts),
-        *_figures(figures, "bleu-by-length", "BLEU by source length"),
+        *_figures(figures, f"{metric}-by-length", f"{label} by source length"),
         "## Scores",
         *_scores(facts),
-        "## BLEU by source length",
+        f"## {capitalized(label)} by source length",
         *_lengths(facts),
         *_others(facts),
         *_targeted(facts),
@@ -33,6 +34,17 @@ def report_markdown(facts: Facts, figures: Sequence[str]) -> str:
         *_measured(facts),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def first_metric(facts: Facts) -> tuple[str, str]:
+    """The name and the label of the metric that tells which model is best."""
+    metric: tuple[str, str] = next(iter(facts["metrics"].items()))
+    return metric
+
+
+def capitalized(label: str) -> str:
+    """A label at the beginning of a title."""
+    return label[:1].upper() + label[1:]
 
 
 def _figures(figures: Sequence[str], name: str, about: str) -> Iterator[str]:
@@ -69,17 +81,18 @@ def _conditions(facts: Facts) -> Iterator[str]:
 
 def _scores(facts: Facts) -> Iterator[str]:
     main, best = facts["main_test"], facts["best"]
+    (first, label), *others = facts["metrics"].items()
     rows = []
     for name, model in facts["models"].items():
         test = model["tests"][main]
-        difference = test["bleu"].get("against_best")
+        difference = test[first].get("against_best")
         retained = test["retained"]
         rows.append(
             [
                 name,
-                _with_margin(test["bleu"]),
+                _with_margin(test[first]),
                 "best" if name == best else f"{difference['p']:.4f}" if difference else NOTHING,
-                _with_margin(test["chrf"]),
+                *(_with_margin(test[key]) for key, _ in others),
                 f"{model['perplexity']:.2f}",
                 _error_rate(model, main),
                 f"{retained['share']:.0%}" if retained else NOTHING,
@@ -93,12 +106,12 @@ def _scores(facts: Facts) -> Iterator[str]:
     yield _table(
         [
             "model",
-            "BLEU",
+            label,
             "p",
-            "chrF++",
+            *(other for _, other in others),
             "perplexity",
             "AER",
-            "BLEU retained",
+            f"{label} retained",
             "parameters",
             "tokens/s",
         ]
@@ -108,24 +121,24 @@ def _scores(facts: Facts) -> Iterator[str]:
     test_set = facts["tests"][main]
     yield f"Test set `{main}`, {test_set['sentences']:,} sentences: {test_set['about']}."
     yield (
-        f"*p*: p value of the difference in BLEU from {best}, by paired bootstrap resampling "
+        f"*p*: p value of the difference in {label} from {best}, by paired bootstrap resampling "
         f"(Koehn, 2004). *tokens/s*: target tokens per second of training."
     )
     shares = [model["tests"][main]["retained"] for model in facts["models"].values()]
     for retained in list(filter(None, shares))[:1]:
         yield (
-            f"*BLEU retained*: BLEU of sentences of more than {retained['over']} words as a share "
-            f"of that of sentences of up to {retained['up_to']}."
+            f"*{label} retained*: {label} of sentences of more than {retained['over']} words as a "
+            f"share of that of sentences of up to {retained['up_to']}."
         )
     signatures = next(iter(facts["models"].values()))["tests"][main]
-    yield "\n".join(f"- `{signatures[key]['signature']}`" for key in ("bleu", "chrf"))
+    yield "\n".join(f"- `{signatures[key]['signature']}`" for key in facts["metrics"])
 
 
 def _lengths(facts: Facts) -> Iterator[str]:
-    main = facts["main_test"]
+    main, (metric, _) = facts["main_test"], first_metric(facts)
     parts = {name: model["tests"][main]["by_length"] for name, model in facts["models"].items()}
     first = next(iter(parts.values()))
-    rows = [[name, *(f"{part['bleu']:.1f}" for part in slices)] for name, slices in parts.items()]
+    rows = [[name, *(f"{part[metric]:.1f}" for part in slices)] for name, slices in parts.items()]
     rows.append([SENTENCES, *(f"{part['sentences']:,}" for part in first)])
     yield _table(["words", *map(length_label, first)], rows)
 
@@ -134,9 +147,10 @@ def _others(facts: Facts) -> Iterator[str]:
     names = [name for name in facts["tests"] if name != facts["main_test"]]
     if not names:
         return
-    yield "## BLEU on the other test sets"
+    metric, label = first_metric(facts)
+    yield f"## {capitalized(label)} on the other test sets"
     rows = [
-        [name, *(f"{model['tests'][test]['bleu']['value']:.1f}" for test in names)]
+        [name, *(f"{model['tests'][test][metric]['value']:.1f}" for test in names)]
         for name, model in facts["models"].items()
     ]
     rows.append([SENTENCES, *(f"{facts['tests'][test]['sentences']:,}" for test in names)])

@@ -6,13 +6,16 @@ from dataclasses import asdict
 from typing import Any
 
 from dhyan.compare.test_sets import EvaluationExample, EvaluationSet, EvaluationSets
+from dhyan.evaluation.metric import find_metric
 from dhyan.evaluation.metrics import Counts
 from dhyan.evaluation.significance import Resampling
 from dhyan.evaluation.slices import LENGTHS, slice_rows
 from dhyan.run.evaluate import SystemOutput, SystemResult, score_systems
 
-METRICS = ("bleu", "chrf")
-SHORT, LONG = 10, 30  # words: retained BLEU compares sentences over LONG with those up to SHORT
+SHORT, LONG = (
+    10,
+    30,
+)  # words: the retained score compares sentences over LONG with those up to SHORT
 Results = Mapping[str, Mapping[str, Any]]
 
 
@@ -20,15 +23,19 @@ def score_models(
     tests: EvaluationSets,
     results: Results,
     *,
+    metrics: Sequence[str],
     resampling: Resampling,
     on_progress: Callable[[str], None],
 ) -> dict[str, dict[str, Any]]:
-    """Scores by model and test set; on the main one also by length and against the best model."""
+    """Scores by model and test set; on the main one also by length and against the best model.
+
+    The first of the `metrics` is foremost: it tells which is best, and what is kept with length.
+    """
     by_model: dict[str, dict[str, Any]] = {name: {} for name in results}
     for test_set in tests.sets:
         main = test_set is tests.main
         for result in _compare(
-            test_set, results, resampling if main else Resampling(0), on_progress
+            test_set, results, metrics, resampling if main else Resampling(0), on_progress
         ):
             output = results[result.system.name]["translations"][test_set.name]
             scores = {**_scores(result), "cut_off": output["cut_off"], "empty": output["empty"]}
@@ -37,7 +44,7 @@ def score_models(
             if main:
                 lengths = [len(example.source.split()) for example in test_set.examples]
                 scores["by_length"] = by_length(result.counts, lengths, resampling)
-                scores["retained"] = bleu_retained(result.counts["bleu"], lengths)
+                scores["retained"] = score_retained(result.counts[metrics[0]], lengths)
             by_model[result.system.name][test_set.name] = scores
     return by_model
 
@@ -45,37 +52,40 @@ def score_models(
 def by_length(
     counts: Mapping[str, Counts], lengths: Sequence[int], resampling: Resampling
 ) -> list[dict[str, Any]]:
-    """Scores of each length slice, with the confidence interval of BLEU where possible."""
-    slices = []
+    """Scores of each length slice, with the confidence interval of the first where possible."""
+    slices, first = [], next(iter(counts))
     for part in slice_rows(lengths, LENGTHS):
         slice_counts = {key: metric.of(part.rows) for key, metric in counts.items()}
         scores: dict[str, Any] = {key: metric.value() for key, metric in slice_counts.items()}
         if resampling.resamples and len(part.rows) > 1:
-            interval = resampling.interval(slice_counts["bleu"])
-            scores |= {"bleu_low": interval.low, "bleu_high": interval.high}
+            interval = resampling.interval(slice_counts[first])
+            scores |= {f"{first}_low": interval.low, f"{first}_high": interval.high}
         slices.append(
             {"least": part.least, "most": part.most, "sentences": len(part.rows), **scores}
         )
     return slices
 
 
-def bleu_retained(bleu: Counts, lengths: Sequence[int]) -> dict[str, Any] | None:
-    """BLEU of long sentences as a share of BLEU of short ones.
+def score_retained(counts: Counts, lengths: Sequence[int]) -> dict[str, Any] | None:
+    """The score of long sentences as a share of that of short ones.
 
-    If none is longer than thirty words, the last length slice counts as long.
+    If none is longer than thirty words, the last length slice counts as long. Of an error rate no
+    share is kept.
     """
+    if counts.metric.lower_is_better:
+        return None
     last = slice_rows(lengths, LENGTHS)[-1]
     over = LONG if max(lengths) > LONG else last.least - 1
     short = [row for row, length in enumerate(lengths) if length <= min(SHORT, over)]
     long = [row for row, length in enumerate(lengths) if length > over]
-    if not short or not long or not (before := bleu.value(short)):
+    if not short or not long or not (before := counts.value(short)):
         return None
-    after = bleu.value(long)
+    after = counts.value(long)
     return {
         "up_to": min(SHORT, over),
         "over": over,
-        "bleu_short": before,
-        "bleu_long": after,
+        f"{counts.key}_short": before,
+        f"{counts.key}_long": after,
         "share": after / before,
     }
 
@@ -100,14 +110,16 @@ def targeted_accuracy(
     return {"right": correct, "sentences": total, "share": correct / total, "by": by}
 
 
-def best_model(scores: Mapping[str, Mapping[str, Any]], test: str) -> str:
-    """The model with the highest BLEU on a test set."""
-    return max(scores, key=lambda name: scores[name][test]["bleu"]["value"])
+def best_model(scores: Mapping[str, Mapping[str, Any]], test: str, metric: str) -> str:
+    """The model with the best score on a test set."""
+    sign = -1 if find_metric(metric).lower_is_better else 1
+    return max(scores, key=lambda name: sign * scores[name][test][metric]["value"])
 
 
 def _compare(
     test_set: EvaluationSet,
     results: Results,
+    metrics: Sequence[str],
     resampling: Resampling,
     on_progress: Callable[[str], None],
 ) -> list[SystemResult]:
@@ -120,7 +132,7 @@ def _compare(
         systems,
         test_set.reference_set(),
         language=language,
-        metrics=METRICS,
+        metrics=metrics,
         resampling=resampling,
         against="best",
         on_progress=on_progress,

@@ -12,6 +12,7 @@ from dhyan.config.sections import AttentiveDecoder as AttentiveDecoder
 from dhyan.config.sections import BahdanauDecoder as BahdanauDecoder
 from dhyan.config.sections import Data as Data
 from dhyan.config.sections import Frames as Frames
+from dhyan.config.sections import LinearDecoder as LinearDecoder
 from dhyan.config.sections import LuongDecoder as LuongDecoder
 from dhyan.config.sections import MixedCorpus as MixedCorpus
 from dhyan.config.sections import RNNDecoder as RNNDecoder

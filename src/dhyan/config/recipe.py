@@ -15,6 +15,7 @@ from dhyan.config.sections import (
     Decoder,
     Encoder,
     Frames,
+    LinearDecoder,
     LuongDecoder,
     RNNDecoder,
     RNNEncoder,
@@ -63,7 +64,7 @@ class Recipe:
     text: Text = field(default_factory=Text)
     frames: Frames = field(default_factory=Frames)
     encoder: RNNEncoder | TransformerEncoder
-    decoder: RNNDecoder | BahdanauDecoder | LuongDecoder | TransformerDecoder
+    decoder: RNNDecoder | BahdanauDecoder | LuongDecoder | TransformerDecoder | LinearDecoder
     training: Training = field(default_factory=Training)
     decoding: DecodingOptions = field(default_factory=DecodingOptions)
 

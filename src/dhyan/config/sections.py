@@ -441,8 +441,28 @@ class TransformerDecoder:
         return self.width
 
 
+@dataclass(frozen=True, kw_only=True)
+class LinearDecoder:
+    """A linear layer over the encoder's state at the position of each output, for tags."""
+
+    input: ClassVar[Input] = "embedding"
+    pretrained_embedding: ClassVar[str] = ""
+    freeze_embedding: ClassVar[bool] = False
+    embedding_width: ClassVar[int] = 0
+    layers: ClassVar[int] = 1
+    tie_embeddings: ClassVar[bool] = False
+    share_source_embedding: ClassVar[bool] = False
+    copy_mechanism: ClassVar[bool] = False
+    attends: ClassVar[bool] = False
+    kind: Literal["linear"] = setting("linear", "Decoder type.")
+    transitions: bool = setting(
+        False, "Transitions between outputs: a linear-chain CRF (Lafferty et al., 2001)."
+    )
+    dropout: float = redeclare(RNNEncoder, "dropout")
+
+
 Encoder = RNNEncoder | TransformerEncoder
-Decoder = RNNDecoder | AttentiveDecoder | TransformerDecoder
+Decoder = RNNDecoder | AttentiveDecoder | TransformerDecoder | LinearDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -547,9 +567,10 @@ class Training:
     )
     save_every: int = setting(500, "Checkpoint interval.", low=1, unit="steps")
     keep_checkpoints: int = setting(2, "Newest checkpoints to keep, beside the best.", low=1)
-    early_stopping_metric: Literal["loss", "bleu", "chrf"] = setting(
-        "loss", "Early stopping: metric that chooses the best checkpoint."
-    )
+    early_stopping_metric: str = setting(
+        "loss", "Early stopping: metric that chooses the best checkpoint, loss or one of the task "
+        "(bleu or chrf of translations).",
+    )  # fmt: skip
     patience: int = setting(
         0,
         "Early stopping: validations without improvement; 0 for never.",

@@ -32,6 +32,7 @@ CORPUS_SETTINGS = (  # keys of [data] that describe that corpus and no other
     *("allow_leakage", "mix", "source_language", "target_language"),
     *("drop_leaks", "header", "delimiter", "unescape", "dedupe"),
 )
+RENAMED = {("data", "task"): "synthetic"}  # section and old name of a setting: its name now
 EXAMPLE = "'dhyan recipe NAME' prints a complete one"
 KEYS = list(
     dict.fromkeys(
@@ -69,7 +70,8 @@ def load_recipe(
         hint = suggestion(name, shipped_recipes())
         raise UserError(f"no recipe {name!r}{hint}; give a .toml file or one of {names}")
     try:
-        table = read_toml(read_file(path, max_bytes=LONGEST_RECIPE, follow_links=True))
+        data = read_file(path, max_bytes=LONGEST_RECIPE, follow_links=True)
+        table = _with_current_names(read_toml(data))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError as error:
@@ -99,7 +101,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 def parse_recipe(table: Mapping[str, Any], place: str) -> Recipe:
     """The recipe of a TOML table, checked; `place` names it in errors."""
-    recipe: Recipe = parse_section(Recipe, table, place, remedy=EXAMPLE)
+    current = _with_current_names(table)
+    recipe: Recipe = parse_section(Recipe, current, place, remedy=EXAMPLE)
     recipe.check(place)
     return recipe
 
@@ -114,6 +117,17 @@ def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
     before, after = dict(values_by_key(old)), dict(values_by_key(new))
     keys = sorted({*before, *after})
     return {k: (before.get(k), after.get(k)) for k in keys if before.get(k) != after.get(k)}
+
+
+def _with_current_names(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe's table, with the names that settings have now: older runs have others."""
+    current = dict(table)
+    for (section, old), new in RENAMED.items():
+        settings = current.get(section)
+        if isinstance(settings, Mapping) and old in settings and new not in settings:
+            names = {old: new}
+            current[section] = {names.get(key, key): value for key, value in settings.items()}
+    return current
 
 
 def _no_file(path: Path) -> str:

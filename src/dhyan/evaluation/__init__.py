@@ -1,1 +1,3 @@
-"""Evaluation: sacreBLEU's metrics, confidence intervals, significance tests, slices."""
+"""Evaluation: metrics by name, confidence intervals, significance tests, slices, class reports."""
+
+from dhyan.evaluation import built_in as built_in

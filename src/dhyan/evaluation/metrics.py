@@ -1,53 +1,48 @@
-"""BLEU, chrF++ and TER by sacreBLEU: counts per sentence, corpus scores and signatures.
+"""Corpus scores by metric: counts per sentence, their sums, and signatures.
 
 The score of any selection of sentences follows from its counts, which makes resampling cheap.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-from unicodedata import category
 
 import numpy as np
 from jaxtyping import Float, Num, Shaped
-from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
 
 from dhyan.errors import UserError
-from dhyan.text.normalize import normalize
+from dhyan.evaluation.metric import Metric, Totals, find_metric
+from dhyan.evaluation.sacrebleu_metrics import bleu_tokenizer
 
-NAMES = {"bleu": "BLEU", "chrf": "chrF++", "ter": "TER"}
-DEFAULT_METRICS = ("bleu", "chrf")  # TER searches for shifted phrases, which is slow
-LOWER_IS_BETTER = {"ter"}
+DEFAULT_METRICS = ("bleu", "chrf")  # of translations; TER searches for shifted phrases: slow
+TRANSLATION_METRICS = (*DEFAULT_METRICS, "ter")
 NORMALIZED = "|text:dhyan-normal"
-LATIN = set(
-    "af az bs ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it lt lv ms nb nl nn no pl pt "
-    "ro sk sl sq sv sw tl tr uz vi xh yo zu".split()
-)
-UNSPACED = {"zh": "zh", "ja": "char", "km": "char", "lo": "char", "my": "char", "th": "char"}
-SCRIPTS = {  # Unicode ranges to guess the language from, where none is given
-    "zh": ("\u4e00", "\u9fff"),
-    "ja": ("\u3040", "\u30ff"),
-    "th": ("\u0e00", "\u0e7f"),
-    "en": ("A", "\u024f"),
-}
+MAX_CELLS = 2**27  # of a table of counts
 
 
 @dataclass(frozen=True)
 class Counts:
-    """One metric's counts of N sentences, K for each; the score is a function of their sum."""
+    """One metric's counts of N sentences, by K columns; the score is a function of their sum.
 
-    key: str
+    `reference_count` is that of every sentence, -1 if they differ. `normalized` says that texts
+    were changed before they were counted.
+    """
+
     metric: Metric
+    columns: tuple[object, ...]
     table: Num[np.ndarray, "N K"]
+    reference_count: int = 1
     normalized: bool = False
+
+    @property
+    def key(self) -> str:
+        """The metric's name."""
+        return self.metric.name
 
     @property
     def name(self) -> str:
         """The name as papers write it."""
-        return NAMES[self.key]
+        return self.metric.label
 
     @property
     def sentences(self) -> int:
@@ -58,26 +53,38 @@ class Counts:
         """The counts of some of the sentences."""
         return replace(self, table=self.table[list(rows)])
 
+    def joined(self, other: "Counts") -> "Counts":
+        """The counts of these sentences, then those of another system."""
+        columns = tuple(dict.fromkeys((*self.columns, *other.columns)))
+        tables = [counts._table(columns) for counts in (self, other)]
+        return replace(self, columns=columns, table=np.concatenate(tables))
+
+    def totals(self, rows: Sequence[int] | None = None) -> Totals:
+        """The sums over all sentences, or over some."""
+        chosen = self.table if rows is None else self.table[list(rows)]
+        return Counter(dict(zip(self.columns, chosen.sum(axis=0).tolist(), strict=True)))
+
     def value(self, rows: Sequence[int] | None = None) -> float:
         """The corpus score of all sentences, or of some."""
-        chosen = self.table if rows is None else self.table[list(rows)]
-        return self._score(chosen.sum(axis=0).tolist())
+        return self.metric.score(self.totals(rows))
 
     def values(self, selections: Shaped[np.ndarray, "R N"]) -> Float[np.ndarray, " R"]:
         """Scores of R selections, given as how often each takes a sentence."""
-        sums = selections.astype(np.float64) @ self.table
-        return np.array([self._score(total) for total in sums.tolist()])
-
-    def _score(self, total: list[Any]) -> float:
-        """sacreBLEU's score for summed counts."""
-        return float(self.metric._compute_score_from_stats(total).score)
+        sums = (selections.astype(np.float64) @ self.table).tolist()
+        totals = (Counter(dict(zip(self.columns, row, strict=True))) for row in sums)
+        return np.array([self.metric.score(row) for row in totals], dtype=np.float64)
 
     def signature(self, marks: Mapping[str, object] | None = None) -> str:
-        """sacreBLEU's signature; resampling is marked by `bs`, `ar` and `seed`."""
-        signature = self.metric.get_signature()
-        for key, value in (marks or {}).items():
-            signature.update(key, value)
+        """How the score was computed; resampling is marked by `bs`, `ar` and `seed`."""
+        signature = self.metric.sign(self.reference_count, marks or {})
         return f"{signature}{NORMALIZED if self.normalized else ''}"
+
+    def _table(self, columns: tuple[object, ...]) -> Num[np.ndarray, "N K2"]:
+        """The table with other columns, which include these."""
+        places = {column: place for place, column in enumerate(columns)}
+        table = np.zeros((len(self.table), len(columns)), self.table.dtype)
+        table[:, [places[column] for column in self.columns]] = self.table
+        return table
 
 
 @dataclass(frozen=True)
@@ -98,9 +105,9 @@ def score(
     tokenizer: str = "",
     metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> dict[str, Score]:
-    """Corpus scores of translations against one reference each: BLEU and chrF++, or those named.
+    """Corpus scores of outputs against one reference each: BLEU and chrF++, or those named.
 
-    `metrics` are among bleu, chrf and ter.
+    `metrics` are names of registered metrics, such as `accuracy` or `rougeL`.
     """
     counts = count(hypotheses, references, language=language, tokenizer=tokenizer, metrics=metrics)
     return scores_of(counts)
@@ -118,7 +125,7 @@ def scores_of(
             metric_counts.name,
             metric_counts.value(rows),
             metric_counts.signature(marks),
-            key in LOWER_IS_BETTER,
+            metric_counts.metric.lower_is_better,
         )
         for key, metric_counts in counts.items()
     }
@@ -131,18 +138,19 @@ def count(
     others: Sequence[Sequence[str]] = (),
     language: str = "",
     tokenizer: str = "",
-    metrics: Sequence[str] = tuple(NAMES),
+    metrics: Sequence[str] = TRANSLATION_METRICS,
     raw: bool = False,
 ) -> dict[str, Counts]:
-    """The counts of every metric, of translations against one reference each.
+    """The counts of every metric, of outputs against one reference each.
 
     `others` are further references for each sentence, as many as it has. An empty one counts,
     as in sacreBLEU's command line.
 
     BLEU's tokenizer is named, or follows from the language, or from the references; TER's follows
-    from it. Both sides are normalised first (NFC, plain quotes and spaces), so that two encodings of
-    one Devanagari character compare equal; where that changed any text, the signature says so. `raw`
-    leaves the texts as they are, as sacreBLEU's command line does.
+    from it. Both sides are normalised first (NFC, plain quotes and spaces; of labels, tags and
+    other symbols the spaces alone), so that two encodings of one Devanagari character compare
+    equal; where that changed any text, the signature says so. `raw` leaves the texts as they are,
+    as sacreBLEU's command line does.
     """
     if len(hypotheses) != len(references):
         raise UserError(
@@ -154,71 +162,40 @@ def count(
         raise UserError(
             f"further references for {len(others)} of {len(hypotheses)} sentences: for each"
         )
-    form = str if raw else normalize
-    outputs, targets = [form(text) for text in hypotheses], [form(text) for text in references]
-    further = [[form(text) for text in alternatives] for alternatives in others]
-    changed = [outputs, targets, further] != [
-        list(hypotheses),
-        list(references),
-        [list(alternatives) for alternatives in others],
+    further = others or [()] * len(references)
+    texts = [
+        [hypothesis, reference, *alternatives]
+        for hypothesis, reference, alternatives in zip(hypotheses, references, further, strict=True)
     ]
-    streams: list[Any] = [targets, *_streams(further)]
     tokenizer = tokenizer or bleu_tokenizer(language, references)
-    counts = {}
-    for key in check_metrics(metrics):
-        metric = _metric(key, tokenizer)
-        # sacreBLEU's own tests of significance start from these rows; nothing public returns them.
-        rows = metric._extract_corpus_statistics(outputs, streams)
-        counts[key] = Counts(key, metric, np.array(rows), changed)
-    return counts
+    return {
+        key: _count(find_metric(key).with_tokenizer(tokenizer), texts, raw=raw)
+        for key in check_metrics(metrics)
+    }
 
 
-def _streams(others: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """Further references as sacreBLEU's streams: the n-th of every sentence, or None."""
-    most = max(map(len, others), default=0)
-    return [
-        [alternatives[n] if n < len(alternatives) else None for alternatives in others]
-        for n in range(most)
-    ]
+def _count(metric: Metric, texts: Sequence[Sequence[str]], *, raw: bool) -> Counts:
+    """The counts of a metric of sentences, each an output and its references."""
+    form = str if raw else metric.normalize
+    prepared = [[form(text) for text in row] for row in texts]
+    rows = [metric.counts(hypothesis, references) for hypothesis, *references in prepared]
+    columns = tuple(dict.fromkeys(column for row in rows for column in row))
+    if len(rows) * len(columns) > MAX_CELLS:
+        raise UserError(
+            f"metric {metric.name!r}: {len(columns):,} kinds of counts in {len(rows):,} sentences are "
+            f"too many; it is for few classes, and exact for other texts"
+        )
+    table = np.array([[row.get(column, 0) for column in columns] for row in rows])
+    numbers = {len(row) - 1 for row in texts}
+    return Counts(
+        metric,
+        columns,
+        table,
+        reference_count=numbers.pop() if len(numbers) == 1 else -1,
+        normalized=prepared != [list(row) for row in texts],
+    )
 
 
 def check_metrics(keys: Sequence[str]) -> list[str]:
-    """Metric names in lower case; an unknown one is an error."""
-    names = [key.strip().lower() for key in keys]
-    for key in names:
-        if key not in NAMES:
-            raise UserError(f"metric {key!r} is not known: give one or more of {', '.join(NAMES)}")
-    return names
-
-
-def _metric(key: str, tokenizer: str) -> Metric:
-    """sacreBLEU's metric, with its options by BLEU's tokenizer.
-
-    TER keeps its defaults for Latin scripts. For others it splits ASCII punctuation from words; a
-    danda stays, since TER has no option for it. Chinese and Japanese are split into characters.
-    """
-    if key == "bleu":
-        return BLEU(tokenize=tokenizer)
-    if key == "chrf":
-        return CHRF(word_order=2)
-    return TER(normalized=tokenizer != "13a", asian_support=tokenizer in ("zh", "char"))
-
-
-def bleu_tokenizer(language: str, references: Sequence[str]) -> str:
-    """sacreBLEU's tokenizer for a language, or for the script of most of the references.
-
-    13a splits off ASCII punctuation only, so it is for Latin scripts; Hindi and all others get
-    `intl`, which splits a danda from its word, or `char` where words are not spaced.
-    """
-    code = language.partition("-")[0] or _language_by_script(references)
-    if code in LATIN:
-        return "13a"
-    return UNSPACED.get(code, "intl")
-
-
-def _language_by_script(references: Sequence[str]) -> str:
-    characters = [c for text in references[:1000] for c in text if category(c)[0] in "LM"]
-    for code, (first, last) in SCRIPTS.items():
-        if 2 * sum(first <= c <= last for c in characters) > len(characters):
-            return code
-    return ""
+    """Metric names as registered, whatever their case; an unknown one is an error."""
+    return [find_metric(key.strip()).name for key in keys]

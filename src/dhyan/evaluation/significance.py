@@ -1,7 +1,7 @@
 """Confidence intervals and significance tests: bootstrap resampling, approximate randomisation."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -70,7 +70,7 @@ def randomisation(
     """
     _same_sentences(baseline, system)
     value = system.value() - baseline.value()
-    both = replace(system, table=np.concatenate([system.table, baseline.table]))
+    both = system.joined(baseline)
     differences = []
     for swap in _random_swaps(system.sentences, trials, np.random.default_rng(seed)):
         first, second = (both.values(np.hstack(sides)) for sides in ((swap, ~swap), (~swap, swap)))

@@ -127,5 +127,5 @@ def find_lesson(name: str) -> Lesson:
         if lesson.name == name.replace("-", "_"):
             return lesson
     near = get_close_matches(name, [lesson.name for lesson in LESSONS], n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise UserError(f"there is no lesson {name!r}{hint} `dhyan lesson` lists them")
+    hint = f" did you mean {near[0]}?" if near else ""
+    raise UserError(f"there is no lesson {name!r};{hint} `dhyan lesson` lists them")

@@ -15,6 +15,7 @@ from dhyan.models.copy_mechanism import CopyingDecoder
 from dhyan.models.embedding import OneHot, TokenEmbedding
 from dhyan.models.feed_forward import FeedForward
 from dhyan.models.interface import Decoder, Encoder
+from dhyan.models.linear_decoder import LinearDecoder
 from dhyan.models.positions import LearnedPositions, NoPositions, Positions, Sinusoids
 from dhyan.models.recurrent_layers import STATE_PARTS, DirectBridge, LearnedBridge
 from dhyan.models.rnn import BahdanauDecoder, Bridge, LuongDecoder, RNNDecoder, RNNEncoder
@@ -39,7 +40,7 @@ from dhyan.special_tokens import PAD
 
 AnyEncoder = config.RNNEncoder | config.TransformerEncoder
 RecurrentDecoder = config.RNNDecoder | config.BahdanauDecoder | config.LuongDecoder
-AnyDecoder = RecurrentDecoder | config.TransformerDecoder
+AnyDecoder = RecurrentDecoder | config.TransformerDecoder | config.LinearDecoder
 
 
 def build_model(recipe: config.Recipe, source_size: int, target_size: int) -> Seq2Seq:
@@ -101,6 +102,13 @@ def build_encoder(recipe: config.Recipe, source_size: int) -> Encoder:
 def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> Decoder:
     """Any decoder, fitted to the encoder it attends to."""
     settings = recipe.decoder
+    if isinstance(settings, config.LinearDecoder):
+        return LinearDecoder(
+            encoder.width,
+            vocabulary,
+            transitions=settings.transitions,
+            dropout=settings.dropout,
+        )
     shared = settings.share_source_embedding
     embedding = build_token_embedding(settings, vocabulary)
     if shared:

@@ -30,7 +30,8 @@ from dhyan.evaluation.alignment_error_rate import (
     read_gold,
 )
 from dhyan.evaluation.attention_statistics import AttentionStatistics, attention_statistics
-from dhyan.evaluation.metrics import LOWER_IS_BETTER, NAMES, Counts, count
+from dhyan.evaluation.class_report import ClassReport, class_report
+from dhyan.evaluation.metrics import TRANSLATION_METRICS, Counts, count
 from dhyan.evaluation.significance import Resampling, SystemScores, score_system
 from dhyan.evaluation.slices import Slice, by_length, by_rarity
 from dhyan.text.normalize import normalize
@@ -97,7 +98,7 @@ class ReferenceSet:
 
 @dataclass(frozen=True)
 class SystemOutput:
-    """The translations of a system, and for a model its beam size and attention statistics.
+    """The translations of a system, and for a model its task, beam size and attention statistics.
 
     `lacks_attention` says that the model has none, though its alignment or statistics were wanted.
     """
@@ -105,6 +106,7 @@ class SystemOutput:
     name: str
     texts: list[str]
     language: str = ""
+    task: str = ""
     beam: int = 0
     cut_off: int = 0
     unknown_words: int = 0  # of the source: not in the vocabulary or the training text
@@ -128,6 +130,12 @@ class SystemResult:
     by_length: list[Slice]
     by_rarity: list[Slice]
     counts: dict[str, Counts] = field(default_factory=dict)
+
+    @property
+    def class_report(self) -> ClassReport | None:
+        """The report of the first metric that counts classes and finds any."""
+        reports = (class_report(counts) for counts in self.counts.values())
+        return next(filter(None, reports), None)
 
 
 def read_test_set(
@@ -263,6 +271,7 @@ def translate_test_set(
         name,
         texts,
         language=translator.language,
+        task=translator.task,
         beam=beam or translator.beam,
         cut_off=sum(not translation.finished for translation in translations),
         unknown_words=sum(len(translation.unknown_words) for translation in translations),
@@ -280,7 +289,7 @@ def score_systems(
     reference_set: ReferenceSet,
     *,
     language: str = "",
-    metrics: Sequence[str] = tuple(NAMES),
+    metrics: Sequence[str] = TRANSLATION_METRICS,
     resampling: Resampling | None = None,
     training_counts: Mapping[str, int] | None = None,
     against: Literal["first", "best"] = "first",
@@ -328,7 +337,7 @@ def score_systems(
 def _best(counts: Sequence[Mapping[str, Counts]]) -> int:
     """The index of the best system by the first metric."""
     first = [next(iter(by_metric.values())) for by_metric in counts]
-    sign = -1 if first[0].key in LOWER_IS_BETTER else 1
+    sign = -1 if first[0].metric.lower_is_better else 1
     return max(range(len(first)), key=lambda index: sign * first[index].value())
 
 

@@ -9,7 +9,7 @@ from dhyan import atomic_folder
 from dhyan.atomic_folder import check_writable, to_json_bytes
 from dhyan.audio.codebook_file import CODEBOOK_FILE
 from dhyan.checkpoint import tensors_to_bytes, weights_from_bytes
-from dhyan.config import Data, Recipe, dump_recipe
+from dhyan.config import Data, LinearDecoder, Recipe, dump_recipe
 from dhyan.data.training_sentences import TRAINING_SENTENCES
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES, read_model
@@ -59,7 +59,9 @@ def write_slim(
 
 def without_files(recipe: Recipe) -> Recipe:
     """The recipe without its corpus and the other files it names; languages and lengths are kept."""
-    data = recipe.data
+    data, decoder = recipe.data, recipe.decoder
+    if not isinstance(decoder, LinearDecoder):
+        decoder = replace(decoder, pretrained_embedding="", freeze_embedding=False)
     return replace(
         recipe,
         data=Data(
@@ -68,6 +70,6 @@ def without_files(recipe: Recipe) -> Recipe:
             max_tokens=data.max_tokens,
         ),
         encoder=replace(recipe.encoder, pretrained_embedding="", freeze_embedding=False),
-        decoder=replace(recipe.decoder, pretrained_embedding="", freeze_embedding=False),
+        decoder=decoder,
         training=replace(recipe.training, init_from="", init_vocabulary="keep"),
     )

@@ -1,4 +1,4 @@
-"""Validation: loss, BLEU and chrF++ on held-out pairs."""
+"""Validation: the loss, and the metrics of the task, on held-out pairs."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -14,7 +14,9 @@ from dhyan.data.encode import encode_validation
 from dhyan.data.pairs import Pair
 from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
+from dhyan.evaluation.metric import metric_label
 from dhyan.evaluation.metrics import score
+from dhyan.tasks import find_task
 from dhyan.training.loss import cross_entropy
 
 logger = logging.getLogger(__name__)
@@ -46,6 +48,7 @@ class Validation:
     batches: list[Batch]
     pairs: list[Pair]
     language: str
+    metrics: tuple[str, ...]
 
     @classmethod
     def of(cls, recipe: Recipe, pairs: list[Pair], translator: Translator) -> "Validation | None":
@@ -59,17 +62,18 @@ class Validation:
         limit = min(max_tokens, translator.limits.source) + 1  # with EOS
         fitting = [pair for pair in pairs if len(translator.encode(pair.source)) <= limit]
         translated = fitting[: recipe.training.valid_sentences]
+        metrics = find_task(recipe.task).metrics
         if len(translated) < len(pairs):
             logger.info(
-                f"BLEU and chrF++ of the first {len(translated):,} of {len(pairs):,} "
-                f"validation pairs"
+                f"{' and '.join(map(metric_label, metrics))} of the first {len(translated):,} of "
+                f"{len(pairs):,} validation pairs"
             )
         greedy = DecodingOptions(beam=1, max_length=recipe.decoding.max_length)
         translator = replace(translator, options=greedy)
-        return cls(translator, batches, translated, recipe.data.target_language)
+        return cls(translator, batches, translated, recipe.data.target_language, metrics)
 
     def __call__(self) -> dict[str, float]:
-        """Mean loss per token over all pairs; BLEU and chrF++ of the first ones by greedy search."""
+        """Mean loss per token over all pairs; the metrics of the first ones by greedy search."""
         scores = {"loss": self._loss()}
         uniform = log(len(self.translator.target))
         if not scores["loss"] <= uniform + WORSE_THAN_UNIFORM:
@@ -81,7 +85,7 @@ class Validation:
             translations = self.translator([pair.source for pair in self.pairs])
             texts = [translation.text for translation in translations]
             references = [pair.target for pair in self.pairs]
-            results = score(texts, references, language=self.language)
+            results = score(texts, references, language=self.language, metrics=self.metrics)
             scores |= {name: result.value for name, result in results.items()}
         return scores
 

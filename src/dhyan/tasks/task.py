@@ -8,6 +8,7 @@ from dhyan.config.sections import Codec
 from dhyan.data.read_pairs import Reader, register_format
 from dhyan.decoding.translator import RequestRule
 from dhyan.errors import UserError, spell
+from dhyan.evaluation.metrics import check_metrics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,9 +16,10 @@ class Task:
     """What a model turns into what; a recipe names it as `task = "name"`.
 
     `source` and `target` are the codecs of a recipe that names none. `rules` keep what search finds
-    in the form of the task, `metrics` score it, the first of them foremost. `readers` read files of
-    other formats than pairs of lines and tables, by their suffix. `figure` is how the attention of
-    one output is drawn.
+    in the form of the task. `metrics` are names of registered metrics, the first of them foremost;
+    validations score by them, an evaluation by `slow_metrics` too. `readers` read files of other
+    formats than pairs of lines and tables, by their suffix. `figure` is how the attention of one
+    output is drawn.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Task:
     target: Codec = ""
     rules: tuple[RequestRule, ...] = ()
     metrics: tuple[str, ...] = ("bleu", "chrf")
+    slow_metrics: tuple[str, ...] = ()
     readers: Mapping[str, Reader] = field(default_factory=dict)
     figure: str = "heatmap"
 
@@ -43,6 +46,7 @@ def register_task(task: Task) -> Task:
     """
     if task.name in _tasks and _tasks[task.name] != task:
         raise ValueError(f"a task {task.name!r} is registered already: choose another name")
+    check_metrics((*task.metrics, *task.slow_metrics))
     for suffix, reader in task.readers.items():
         register_format(suffix, reader)
     _tasks[task.name] = task
@@ -66,8 +70,17 @@ def find_task(name: str) -> Task:
 
 
 def with_task(recipe: Recipe) -> Recipe:
-    """The recipe with the codecs of its task, where it names none."""
+    """The recipe with the codecs of its task, where it names none.
+
+    Its early stopping metric is the loss or one of the task's.
+    """
     task, text = find_task(recipe.task), recipe.text
+    metric, known = recipe.training.early_stopping_metric, ("loss", *task.metrics)
+    if metric not in known:
+        raise UserError(
+            f"training.early_stopping_metric = {metric!r}: the task {task.name!r} has no such metric"
+            f"{suggestion(metric, known)}; give one of {', '.join(known)}"
+        )
     chosen = replace(
         text,
         source_codec=text.source_codec or task.source,

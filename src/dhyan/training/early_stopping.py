@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 
-from dhyan.training.state import HIGHER_IS_BETTER, TrainerSettings, TrainState
+from dhyan.training.state import TrainerSettings, TrainState, lower_is_better
 
 
 def record_validation(
@@ -43,5 +43,5 @@ def out_of_patience(state: TrainState, settings: TrainerSettings) -> str:
 
 
 def _is_better(score: float, best: float | None, metric: str) -> bool:
-    sign = 1 if HIGHER_IS_BETTER[metric] else -1
+    sign = -1 if lower_is_better(metric) else 1
     return isfinite(score) and (best is None or sign * score > sign * best)

@@ -18,7 +18,6 @@ from dhyan.training.events import (
 )
 
 HALF_LIFE = 120.0  # seconds of training after which a step counts half in the mean time of a step
-METRIC_NAMES = {"bleu": "BLEU", "chrf": "chrF++"}
 
 
 class TimeLeft:
@@ -170,11 +169,11 @@ def event_lines(event: Event) -> Iterator[str]:
 
 
 def format_scores(scores: Mapping[str, float]) -> str:
-    """Scores with their names."""
-    digits = {name: 2 if name in METRIC_NAMES else 4 for name in scores}
-    return "  ".join(
-        f"{METRIC_NAMES.get(k, k)} {value:.{digits[k]}f}" for k, value in scores.items()
-    )
+    """The loss, and scores with the labels of their metrics."""
+    from dhyan.evaluation.metric import metric_label
+
+    digits = {name: 4 if name == "loss" else 2 for name in scores}
+    return "  ".join(f"{metric_label(k)} {value:.{digits[k]}f}" for k, value in scores.items())
 
 
 def format_speed(event: Stepped) -> str:

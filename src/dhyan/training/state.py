@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from dhyan.evaluation.metric import find_metric, metric_names
 from dhyan.training.loss import Objective
 from dhyan.training.schedule import Plateau, Schedule
 
-HIGHER_IS_BETTER = {"loss": False, "bleu": True, "chrf": True}
-"""The metrics that may choose the best checkpoint, and the direction of each."""
+LOSS = "loss"
+
+
+def lower_is_better(metric: str) -> bool:
+    """The direction of what may choose the best checkpoint: the loss, or a registered metric."""
+    return metric == LOSS or find_metric(metric).lower_is_better
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,8 @@ class TrainerSettings:
 
     def __post_init__(self) -> None:
         """Refuse a metric whose direction is unknown: it might be maximised where less is better."""
-        if self.early_stopping_metric not in HIGHER_IS_BETTER:
-            names = ", ".join(HIGHER_IS_BETTER)
+        if self.early_stopping_metric not in (LOSS, *metric_names()):
+            names = ", ".join((LOSS, *metric_names()))
             raise ValueError(
                 f"early_stopping_metric is {self.early_stopping_metric!r}: give one of {names}"
             )

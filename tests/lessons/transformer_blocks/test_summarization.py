@@ -164,7 +164,7 @@ def test_a_wrong_argument_is_a_single_line_error(call, message):
     ],
 )
 def test_numbers_on_the_command_line_are_no_words(argument, message):
-    process = dhyan("lesson", "summarization", "--give", argument)
+    process = dhyan("lesson", "summarization", argument)
     assert process.returncode == 2
     assert message in process.stderr.decode()
     assert process.stderr.count(b"\n") == 1

@@ -5,7 +5,6 @@ A model translates a few sentences at a time, so that other requests are not acc
 
 import threading
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Annotated, Any
@@ -196,6 +195,7 @@ def _scores(
 ) -> dict[str, Any]:
     """BLEU over all sentences, up to the length of training and beyond, and by bucket."""
     from dhyan.evaluation.metrics import count
+    from dhyan.evaluation.sacrebleu_metrics import bleu_tokenizer, sentence_bleu
     from dhyan.evaluation.significance import Resampling
     from dhyan.evaluation.slices import LENGTHS, slice_rows
 
@@ -207,7 +207,9 @@ def _scores(
     words = [len(sentence.source.split()) for sentence in sentences]
     within = [row for row, count in enumerate(words) if count <= trained_words]
     beyond = [row for row, count in enumerate(words) if count > trained_words]
-    scored, sentence_signature = _sentence_scores(sentences, translations, bleu)
+    tokenizer = bleu_tokenizer(language, references)
+    by_sentence = replace(bleu, metric=sentence_bleu(tokenizer))
+    scored, sentence_signature = _sentence_scores(sentences, translations, by_sentence)
     return {
         "signature": bleu.signature(Resampling().marks(paired=False)),
         "sentence_signature": sentence_signature,
@@ -246,19 +248,16 @@ def _sentence_scores(
     sentences: "Sequence[EvaluationExample]", translations: Sequence[str], bleu: "Counts"
 ) -> tuple[list[dict[str, Any]], str]:
     """Every sentence with its own BLEU, of n-grams as long as the sentence allows."""
-    metric = copy(bleu.metric)
-    metric.effective_order = True  # type: ignore[attr-defined]
-    sentence_bleu = replace(bleu, metric=metric)
     scored = [
         {
             "source": sentence.source,
             "reference": sentence.target,
             "translation": translation,
-            "score": sentence_bleu.value([row]),
+            "score": bleu.value([row]),
         }
         for row, (sentence, translation) in enumerate(zip(sentences, translations, strict=True))
     ]
-    return scored, sentence_bleu.signature()
+    return scored, bleu.signature()
 
 
 def _extremes(scored: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from dhyan.checkpoint import steps_in
 from dhyan.errors import UserError
+from dhyan.evaluation.metric import metric_label, metric_names
 from dhyan.studio.checkpoint_probe import CheckpointProbes
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.schemas import Name, StrictModel, Text
@@ -234,7 +235,11 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
 
     @app.get("/api/runs")
     def all_runs() -> dict[str, Any]:
-        return {"runs": [run.as_json() for run in runs.all()], "toys": list(TOYS)}
+        return {
+            "runs": [run.as_json() for run in runs.all()],
+            "toys": list(TOYS),
+            "metrics": {name: metric_label(name) for name in metric_names()},
+        }
 
     @app.get("/api/runs/{name}/events")
     def events(name: str) -> Response:

@@ -18,7 +18,7 @@ export function open() {
   const toys = el("div", { class: "toy-buttons" });
   const progressBox = el("div", { class: "toy-progress" });
   const probeView = probe((step) => charts.markStep(step));
-  const charts = curves((step) => probeView.choose(probeView.nearestStep(step)));
+  const charts = curves((step) => probeView.choose(probeView.nearestStep(step)), (metric) => labels[metric] ?? metric);
   const content = el("div", { class: "train-content" }, probeView.top, probeView.node, charts.node);
   const node = el("section", { class: "train", "aria-labelledby": "view-title" },
     el("header", {}, el("h1", { id: "view-title" }, message("view_training")), field),
@@ -26,6 +26,7 @@ export function open() {
       el("h2", { id: "toys-title" }, message("train_now")), el("p", { class: "muted" }, message("train_now_text")), toys, progressBox),
     content);
   let runs = [];
+  let labels = {};
   let currentRun = null;
   let events = [];
   let stop = new AbortController();
@@ -35,6 +36,7 @@ export function open() {
     try {
       const response = await get("/api/runs", stop.signal);
       runs = response.runs.map(withModel);
+      labels = response.metrics ?? {};
       setChildren(toys, response.toys.map((task) => el("button", { type: "button", "data-toy": task,
         on: { click: () => train(task) } }, message(`train_${task}`))));
       selectRun();

@@ -6,14 +6,15 @@ import { formatNumber } from "../../numbers.js";
 import { message } from "../../messages.js";
 
 const MAX_POINTS = 300;
-const SCORES = { bleu: "BLEU", chrf: "chrF++" };
+const SCORE_COLORS = [3, 4, 5, 6, 7, 8];
 
 /**
  * Both charts; `update(events, steps, expected)` draws the events, with a notice if none
  * are expected; `markStep(step)` marks a checkpoint.
  * @param {(step: number) => void} choose called with the step of a point that is clicked
+ * @param {(metric: string) => string} label the label of a metric
  */
-export function curves(choose) {
+export function curves(choose, label) {
   const emptyNotice = el("p", { class: "muted", hidden: true }, message("train_no_curves"));
   const node = el("div", { class: "train-curves" }, emptyNotice);
   const charts = new Map();
@@ -37,7 +38,7 @@ export function curves(choose) {
       const validationEvents = events.filter((event) => event.event === "validated");
       emptyNotice.hidden = expected;
       renderChart("loss", lossOf(events.filter((event) => event.event === "stepped"), validationEvents, x));
-      renderChart("scores", scoresOf(validationEvents, x));
+      renderChart("scores", scoresOf(validationEvents, x, label));
     },
     markStep(step) {
       for (const { figure } of charts.values()) figure.update({ selectedX: step });
@@ -58,13 +59,15 @@ function lossOf(stepEvents, validationEvents, x) {
 }
 
 /** A score that is always 0 does not fit the task (BLEU of single words) and is not drawn. */
-function scoresOf(validationEvents, x) {
-  const series = Object.entries(SCORES).map(([key, name], index) => ({ name, colorIndex: index ? 4 : 3, dots: true,
+function scoresOf(validationEvents, x, label) {
+  const keys = [...new Set(validationEvents.flatMap((event) => Object.keys(event.scores)))].filter((key) => key !== "loss");
+  const series = keys.map((key, index) => ({ name: label(key), colorIndex: SCORE_COLORS[index % SCORE_COLORS.length], dots: true,
     points: validationEvents.filter((event) => key in event.scores).map((event) => ({ x: event.step, y: event.scores[key] })) }))
     .filter((line) => line.points.some((point) => point.y > 0));
   const summary = series.map(({ name, points }) =>
     message("train_score_is", name, formatNumber(points[0].y, 1), formatNumber(points.at(-1).y, 1))).join(" ");
-  return { label: message("train_scores"), x, y: { title: message("train_score"), from: 0, to: 100 }, series, summary };
+  const highest = Math.max(100, ...series.flatMap((line) => line.points.map((point) => point.y)));  // an error rate may exceed 100
+  return { label: message("train_scores"), x, y: { title: message("train_score"), from: 0, to: highest }, series, summary };
 }
 
 /** Downsample by averaging neighbours; the first and last point are kept. */

@@ -1,0 +1,19 @@
+"""Classify texts: train on a table of text and label, then see which words a label rests on.
+
+python classify_texts.py reviews.tsv runs/reviews [STEPS]
+"""
+
+import sys
+
+import dhyan
+
+table, out, *steps = sys.argv[1:]
+result = dhyan.train(table, "text-classification", out=out, steps=int(*steps) if steps else None)
+model = result.translator
+
+for text in ("a gripping film", "two hours of boredom"):
+    prediction = model.predict(text, nbest=2)
+    [attention] = dhyan.explain(model, text)
+    print(text, "→", prediction.text, [(other.text, other.score) for other in prediction.others])
+    for word, weight in zip(attention.source, attention.weights[0, 0].tolist(), strict=True):
+        print(f"{weight:8.1%}  {word}")
