@@ -66,7 +66,8 @@ TRACES = {
         make_trace(SENTENCE, TAGS), make_trace(SENTENCE * 9, TAGS * 9), make_trace(("a",), ("O",)),
     ],
     "image_overlay": [
-        pictured(ImageColumns(16, 4), ("लाल", "वृत्त")), pictured(ImagePatches(16, 16, 8), ("a", "वृत्त") * 4),
+        pictured(ImageColumns(16, 4), ("लाल", "वृत्त")),
+        pictured(ImagePatches(16, 16, 8), ("a", "वृत्त") * 4),
     ],
     "cell_grid": [
         make_trace(("a", "लाल", "a"), CELLS), make_trace(("a",), CELLS[:3], attends=False),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GLYPHS = {"circle": "●", "square": "■", "triangle": "▲", "star": "★", "bar": "▬"}
 BLANK = "blank"
-CELL, SMALL_CELL = 24, 9  # in points
+CELL, SMALL_CELL, TINY = 24, 9, 6.0  # in points
 LEGEND = "small grids: the weight of this word when the cell was written, square root"
 
 
@@ -106,8 +106,8 @@ def _draw_cell(page: "Page", symbol: str, x: int | float, y: int | float) -> Non
     look, middle, radius = colour_and_shape(symbol), (x + CELL / 2, y + CELL / 2), 0.36 * CELL
     if look is None:
         if symbol != BLANK:
-            text = shorten(page.label(symbol), CELL - 3, lambda text: page.width(text, 6))
-            page.text(middle[0], middle[1] + 2, text, 6, ha="center")
+            text = shorten(page.label(symbol), CELL - 3, lambda text: page.width(text, TINY))
+            page.text(middle[0], middle[1] + 2, text, TINY, ha="center")
         return
     colour, shape = look
     style = {"facecolor": colour, "edgecolor": "none", "clip_on": False}

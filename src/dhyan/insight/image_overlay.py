@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 from numpy import ndarray
 from rich.text import Text
 from torch import Tensor
@@ -130,7 +130,7 @@ def draw(trace: Trace) -> "Figure":
         return page.crop(max(across * (wide + gap) - gap, end), bottom + SMALL + 2)
 
 
-def _pixels(picture: TracedPicture) -> ndarray[Any, Any]:
+def _pixels(picture: TracedPicture) -> UInt8[ndarray, "Y X 3"]:
     from PIL import Image
 
     with Image.open(BytesIO(b64decode(picture.uri.partition(",")[2])), formats=("PNG",)) as image:

@@ -78,7 +78,7 @@ def traced_picture(codec: SourceCodec, text: str) -> TracedPicture | None:
     image = read_picture(text)
     scale = min(1.0, sqrt(MAX_PIXELS / (image.width * image.height)))
     if scale < 1:
-        across, down = (max(1, round(side * scale)) for side in image.size)
+        across, down = (max(1, int(side * scale)) for side in image.size)
         x, y = across / image.width, down / image.height
         image = image.resize((across, down))
         boxes = [(left * x, top * y, right * x, bottom * y) for left, top, right, bottom in boxes]

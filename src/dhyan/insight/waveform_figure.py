@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ROOM = 6  # cells of a character's label
-WIDE, HIGH, ROW, LABEL_ROW = 460, 54, 11, 8  # in points
+WIDE, HIGH, ROW, LABEL_ROW = 460, 54, 11, 8.0  # in points
 NO_SOUND = "no codebook beside the model: no sound"
 
 
