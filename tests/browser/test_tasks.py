@@ -57,7 +57,7 @@ def test_the_figure_comes_first_and_the_words_speak_of_the_task(tasks, file, tas
     expect(page.locator("#send")).to_have_text(VERBS[task])
     expect(page.locator("main h1")).to_have_text(VERBS[task])
     expect(page.locator("#navigation a").first).to_have_text(VERBS[task])
-    tabs = page.locator(".translate-tools [role=radio]")
+    tabs = page.locator(".translate-tools > .segments [role=radio]")
     expect(tabs).to_have_text(["figure", "map", "ribbons", "table"])
     expect(tabs.first).to_have_attribute("aria-checked", "true")
     assert not re.search("[Tt]ranslat", page.locator(".live").inner_text())
