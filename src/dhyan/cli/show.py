@@ -69,7 +69,7 @@ def show(
     from dhyan.insight.explain import explain_translation
     from dhyan.insight.task_figures import find_figure
     from dhyan.insight.trace import trace_translation
-    from dhyan.insight.traced_media import traced_sound
+    from dhyan.insight.traced_media import traced_picture, traced_sound
     from dhyan.tasks import find_task
 
     try:
@@ -82,7 +82,9 @@ def show(
     _warn_about(translator, sentence, translation)
     suffix = output.suffix.lower() if output else ""
     if output and suffix == ".html":
-        _write_page(model, sentence, translator.options.beam if beam is None else beam, output)
+        picture = traced_picture(translator.source, sentence)
+        source = picture.uri if picture else sentence
+        _write_page(model, source, translator.options.beam if beam is None else beam, output)
         return
     figure = find_figure(find_task(translator.task).figure)
     if suffix in (".json", ".wav") or (figure and not attention and not tokens):
@@ -161,20 +163,27 @@ def _font_warnings() -> Iterator[None]:
         warn(line)
 
 
-def _write_page(model: str, sentence: str, beam: int, output: Path) -> None:
+def _write_page(model: str, source: str, beam: int, output: Path) -> None:
     """Write the page of the studio about one sentence."""
     from dhyan.pretrained import model_folder
+    from dhyan.safe_io.data_uri import is_data_uri
 
     try:
         from dhyan.studio.registry import ModelRegistry
-        from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, TranslateRequest
+        from dhyan.studio.schemas import (
+            MAX_BEAM,
+            MAX_CHARACTERS,
+            MAX_PICTURE_CHARACTERS,
+            TranslateRequest,
+        )
         from dhyan.studio.sentence_page import export_sentence
     except ModuleNotFoundError as missing:
         raise UserError(f"a page needs {missing.name}: pip install 'dhyan[studio]'") from None
 
-    if len(sentence) > MAX_CHARACTERS:
-        raise UserError(f"{len(sentence)} characters; a page takes at most {MAX_CHARACTERS}")
-    request = TranslateRequest(text=sentence, beam=min(beam, MAX_BEAM))
+    limit = MAX_PICTURE_CHARACTERS if is_data_uri(source) else MAX_CHARACTERS
+    if len(source) > limit:
+        raise UserError(f"{len(source):,} characters; a page takes at most {limit:,}")
+    request = TranslateRequest(text=source, beam=min(beam, MAX_BEAM))
     page = export_sentence(ModelRegistry([model_folder(model)]), request)
     output.write_text(page, encoding="utf-8")
     warn(f"wrote {output}: {output.stat().st_size / 1e6:.1f} MB; open it in a browser")

@@ -4,7 +4,7 @@ A symbol such as `red-circle` is a colour and a shape; `blank` is empty, any oth
 """
 
 from math import ceil, cos, pi, sin, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.style import Style
 from rich.text import Text
@@ -110,7 +110,7 @@ def _draw_cell(page: "Page", symbol: str, x: int | float, y: int | float) -> Non
             page.text(middle[0], middle[1] + 2, text, TINY, ha="center")
         return
     colour, shape = look
-    style = {"facecolor": colour, "edgecolor": "none", "clip_on": False}
+    style: dict[str, Any] = {"facecolor": colour, "edgecolor": "none", "clip_on": False}
     match shape:
         case "circle":
             page.axes.add_patch(Circle(middle, radius, **style))

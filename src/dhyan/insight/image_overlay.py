@@ -109,8 +109,8 @@ def draw(trace: Trace) -> "Figure":
     with settings():
         page = Page([*(panel.word for panel in panels), "source"])
         pixels = _pixels(picture)
-        source: list[OverlayPanel | None] = [None]
-        for number, panel in enumerate(source + panels):
+        with_source: list[OverlayPanel | None] = [None, *panels]
+        for number, panel in enumerate(with_source):
             row, column = divmod(number, across)
             x, y = column * (wide + gap), row * (high + title + gap) + title
             name, colour = (panel.word, LIGHT.ink) if panel else ("source", LIGHT.grey)

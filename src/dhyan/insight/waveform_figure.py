@@ -1,6 +1,6 @@
 """Waveform: the attention of speech frames over the characters of a text, and the sound they become."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.text import Text
@@ -59,11 +59,11 @@ def draw(trace: Trace) -> "Figure":
         if trace.sound:
             outline = np.array(trace.sound.outline)
             largest = max(float(np.abs(outline).max()), 1e-6)
-            x = left + WIDE * (np.arange(len(outline)) + 0.5) / len(outline)
+            times = left + WIDE * (np.arange(len(outline)) + 0.5) / len(outline)
             middle, scale = top + HIGH / 2, HIGH / 2 / largest
-            style = {"color": LIGHT.strong, "linewidth": 0, "clip_on": False}
+            style: dict[str, Any] = {"color": LIGHT.strong, "linewidth": 0, "clip_on": False}
             low, high = middle - outline[:, 0] * scale, middle - outline[:, 1] * scale
-            page.axes.fill_between(x, low, high, **style)
+            page.axes.fill_between(times, low, high, **style)
             top += HIGH + 8
         x_edges = left + WIDE * np.arange(count + 1) / count
         y_edges = top + ROW * np.arange(len(characters) + 1)
