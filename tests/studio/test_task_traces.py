@@ -23,7 +23,7 @@ SENTENCE = "सीता दिल्ली में है"
 
 
 def source(task):
-    return data_uri(picture()) if task in PICTURES else SENTENCE
+    return data_uri(picture(120, 60)) if task in PICTURES else SENTENCE
 
 
 @pytest.fixture(scope="module")

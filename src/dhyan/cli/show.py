@@ -53,10 +53,10 @@ def show(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Translate a sentence and draw its attention weights, in the figure of the model's task.
+    """Translate a sentence and draw its attention weights.
 
-    A label shades the words it was read from, tags become spans, a picture has an overlay for each
-    word; --attention or --tokens draw heat maps.
+    A model of another task has a figure of its own: a label shades the words it was read from, tags
+    become spans, a picture has an overlay for each word; --attention or --tokens draw heat maps.
 
     Example: dhyan show en-hi-luong "Where is my key?" -o attention.png
     """
