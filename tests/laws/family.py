@@ -204,7 +204,13 @@ DECODERS = {
         f"luong-parallel-{name}": config.LuongDecoder(
             attention=ATTENTION_SETTINGS[name], embedding_width=16, width=WIDTH, input_feeding=False
         )
-        for name in ("coverage", "location_aware", "monotonic-dot", "predicted-coverage", "multihead-coverage")
+        for name in (
+            "coverage",
+            "location_aware",
+            "monotonic-dot",
+            "predicted-coverage",
+            "multihead-coverage",
+        )
     },
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding_width=16, width=WIDTH, input_feeding=False

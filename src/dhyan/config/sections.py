@@ -207,12 +207,17 @@ class Attention:
         0, "Key-value heads (Ainslie et al., 2023), shared by groups of heads; 0 for as many as heads.",
         low=0,
     )  # fmt: skip
-    score_width: int = setting(256, "Hidden width of the additive, coverage and location-aware score.", low=1)
+    score_width: int = setting(
+        256, "Hidden width of the additive, coverage and location-aware score.", low=1
+    )
     coverage_filters: int = setting(
         8, "Coverage and location-aware score: convolution filters over past weights.", low=1
     )
     coverage_filter_radius: int = setting(
-        3, "Coverage and location-aware score: positions a filter sees on either side.", low=0, unit="tokens"
+        3,
+        "Coverage and location-aware score: positions a filter sees on either side.",
+        low=0,
+        unit="tokens",
     )
     window: Literal["none", "monotonic", "predicted"] = setting(
         "none",
