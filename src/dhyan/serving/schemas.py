@@ -52,6 +52,14 @@ def _decoding_option(name: str, suffix: str = "") -> Any:
 INTEGRAL = BeforeValidator(_integral)
 Text = Annotated[
     str,
+    Field(
+        max_length=MAX_TEXT_CHARACTERS,
+        description="A sentence; with paragraphs, a text.",
+        examples=["three hundred forty two"],
+    ),
+]
+TextOrPicture = Annotated[
+    str,
     text_or_picture(MAX_TEXT_CHARACTERS, MAX_PICTURE_CHARACTERS),
     WithJsonSchema(
         {
@@ -60,14 +68,14 @@ Text = Annotated[
                 {"maxLength": MAX_TEXT_CHARACTERS},
                 {"pattern": "^data:", "maxLength": MAX_PICTURE_CHARACTERS},
             ],
-            "description": "A sentence; with paragraphs, a text; for a model of pictures, one as a "
-            "data URI. No path of a file is ever opened.",
+            "description": "A sentence; with paragraphs, a text; for a model of pictures, a picture as "
+            "a data URI. No path of a file is opened.",
             "examples": ["three hundred forty two"],
         }
     ),
 ]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)]
-TextOrTexts = Annotated[Text | Texts, Field(description="One text, or a list of texts.")]
+TextOrTexts = Annotated[TextOrPicture | Texts, Field(description="One text, or a list of texts.")]
 LanguageCode = Annotated[str, Field(max_length=64)]
 ApiKey = Annotated[str | None, Field(max_length=1024)]
 Term = Annotated[str, Field(max_length=MAX_TERM_CHARACTERS, pattern=r"\S")]
@@ -137,7 +145,7 @@ class TranslationFields(StrictModel):
 class StreamRequest(TranslationFields):
     """One text, translated word by word."""
 
-    text: Text
+    text: TextOrPicture
 
 
 class TranslateRequest(TranslationFields):
