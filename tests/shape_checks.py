@@ -13,7 +13,7 @@ from typing import Any
 import jaxtyping
 from beartype import beartype
 
-CHECKS = 16  # of a function in a test: arguments and result are one each
+CHECKS = 8  # of a function in a test: arguments and result are one each
 
 DECORATOR = inspect.unwrap(jaxtyping.jaxtyped).__code__
 

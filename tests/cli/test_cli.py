@@ -15,6 +15,8 @@ import typer
 
 from dhyan.cli import app
 from dhyan.insight.trace import Trace
+from dhyan.studio import traces
+from dhyan.studio.routes import beam
 from tests.fork_server import forked_python
 from tests.tiny_models import (
     as_arguments,
@@ -124,9 +126,12 @@ def test_closed_streams_and_full_disks_give_one_line(workspace):
         mistake(process, message)
 
 
-def test_maps_of_different_words_become_several_figures(workspace):
+def test_maps_of_different_words_become_several_figures(workspace, monkeypatch):
+    for module in (traces, beam):  # of the page
+        monkeypatch.setattr(module, "MAX_TOKENS", 8)
     folder, _ = workspace
-    settings = tiny_settings("transformer", "a.en", "a.hi", **{"training.steps": 1})
+    few = {"training.steps": 1, "decoding.max_length": 8}  # untrained, it goes on to the limit
+    settings = tiny_settings("transformer", "a.en", "a.hi", **few)
     trained = here("train", "transformer2017-small", "--threads", 1, "--out", "t",
                     *as_arguments(settings), cwd=folder)  # fmt: skip
     assert trained.returncode == 0, trained.stderr.decode()

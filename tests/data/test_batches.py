@@ -13,10 +13,14 @@ from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
 from dhyan.data.store import Examples
 from dhyan.special_tokens import BOS, EOS
+from dhyan.text.tokenizer import Tokenizer
 
 
-class NumberTokenizer:
+class NumberTokenizer(Tokenizer):
     """A tokenizer whose tokens are numbers."""
+
+    def __init__(self):
+        pass
 
     def encode_batch(self, sentences):
         return [[int(word) for word in text.split()] for text in sentences]

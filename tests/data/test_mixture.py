@@ -11,6 +11,7 @@ from dhyan.data.batches import Batches
 from dhyan.data.encode import encode_pairs
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
+from dhyan.text.tokenizer import Tokenizer
 
 MIXES = [
     ((7,), (1.0,)),
@@ -80,8 +81,11 @@ def test_a_weight_that_is_not_positive_is_refused(weight):
         Mixture((2, 3), (1.0, weight))
 
 
-class NumberTokenizer:
+class NumberTokenizer(Tokenizer):
     """A tokenizer whose tokens are numbers."""
+
+    def __init__(self):
+        pass
 
     def encode_batch(self, sentences):
         return [[int(word) for word in text.split()] for text in sentences]

@@ -25,6 +25,7 @@ from dhyan.data.read_report import ReadReport
 from dhyan.data.text_lines import OPENERS
 from dhyan.errors import UserError
 from dhyan.special_tokens import BOS, EOS
+from dhyan.text.tokenizer import Tokenizer
 
 GOOD = b"one\ntwo\nthree\n"
 TABLE = b"source,english_sentence,hindi_sentence\n"
@@ -501,8 +502,11 @@ def test_a_tolerant_report_stores_the_first_errors(tmp_path):
     assert report.lines()[50] == "450 more errors like these"
 
 
-class CharacterTokenizer:
-    """A tokenizer whose tokens are characters."""
+class CharacterTokenizer(Tokenizer):
+    """A tokenizer whose tokens are characters, each by its code point."""
+
+    def __init__(self):
+        pass
 
     def encode_batch(self, sentences):
         return [[ord(character) for character in text if character.isalnum()] for text in sentences]

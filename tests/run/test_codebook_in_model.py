@@ -42,6 +42,7 @@ def settings(tmp_path_factory):
         "data.codebook": str(folder / "tones.safetensors"),
         "decoder.attention.score": "location_aware",
         "training.steps": 4,
+        "training.early_stopping_metric": "loss",
         "training.valid_sentences": 2,
     }
 

@@ -1,6 +1,7 @@
 """Recorded responses are those of the server, and their tensors lose nothing."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,6 +22,12 @@ SENTENCE = "the man reads the book"
 @pytest.fixture(scope="module")
 def registry(models):
     return ModelRegistry(models)
+
+
+@pytest.fixture(scope="module")
+def recording_of(registry):
+    """The recording of a model, made at its first use."""
+    return cache(lambda model: record(registry, TranslateRequest(text=SENTENCE, model=model)))
 
 
 def read(value, tensors):
@@ -69,8 +76,8 @@ def assert_equal(found, expected):
         ("transformer", "/api/heads/ablation", {"role": "encoder_self", "layer": 1, "head": 2}),
     ],
 )
-def test_a_recorded_response_is_that_of_the_server(client, registry, model, path, choices):
-    recording = record(registry, TranslateRequest(text=SENTENCE, model=model))
+def test_a_recorded_response_is_that_of_the_server(client, recording_of, model, path, choices):
+    recording = recording_of(model)
     response = client.post(path, json={"text": SENTENCE, "model": model, **choices})
     assert response.status_code == 200
     key = " ".join((path, *(str(value).lower() for value in choices.values())))

@@ -22,6 +22,7 @@ def random_translator(task, source, target, family, seed):
     """A model of random weights with the rules of a task."""
     torch.manual_seed(seed)
     settings = {**SIZES[family], "task": task, "frames.filters": 8, "frames.characters": 40}
+    settings["training.early_stopping_metric"] = "loss"
     recipe = with_task(load_recipe(RECIPES[family], settings))
     model = build_model(recipe, codec_size(source.to_json()), len(target)).eval()
     return Translator(model, source, target, task=task, task_rules=find_task(task).rules)

@@ -121,7 +121,7 @@ def _rows(
     delimiter: Delimiter,
 ) -> Iterator[Row]:
     suffix = format_suffix(source)
-    if target is None and source.is_dir():
+    if target is None and os.path.isdir(source):
         return read_pictures(source, report, columns=columns, header=header, delimiter=delimiter)
     if target is None and suffix in _formats:
         return _formats[suffix](source, report)

@@ -44,7 +44,7 @@ def format_suffix(path: Path) -> str:
 
 def has_columns(path: Path) -> bool:
     """Whether a file or folder holds a table, whose columns can be named."""
-    return format_suffix(path) in TABLE_SUFFIXES or path.is_dir()
+    return format_suffix(path) in TABLE_SUFFIXES or os.path.isdir(path)
 
 
 def printable(name: object) -> str:

@@ -1,0 +1,136 @@
+"""`python -m experiments.tasks.text_scores train|score OUT TASK…`: tasks on real text.
+
+`train` trains every task with every seed, side by side, for `--seconds`; called again, it resumes.
+`score` scores the best checkpoints once on the tests, or with `--part valid` on the validation
+sets, and writes a result file with simple baselines.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.report import RESULTS, write_device_result
+from dhyan import load
+from dhyan.checkpoint import find_checkpoint, steps_in
+from dhyan.compare.train import training_seconds
+from dhyan.evaluation.class_report import class_report
+from dhyan.evaluation.metrics import count, scores_of
+from dhyan.tasks import find_task
+from experiments.side_by_side import Job, train_side_by_side
+from experiments.tasks.text_tasks import TASKS, TextTask, by_target_word, read_examples
+
+DATA = Path(os.environ.get("DHYAN_DATA") or "../shared/data")
+
+
+def main() -> None:
+    """Run the step that the command line names."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.tasks.text_scores", description=__doc__
+    )
+    parser.add_argument("step", choices=("train", "score"))
+    parser.add_argument("out", type=Path, help="folder of runs and texts")
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"default: all of {list(TASKS)}")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of corpora ($DHYAN_DATA)")
+    parser.add_argument("--seconds", type=float, default=500, help="training time, of all at once")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--part", default="test", choices=("valid", "test"), help="of score")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of train")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the result file")
+    given = parser.parse_args()
+    names = given.tasks or list(TASKS)
+    if unknown := set(names) - set(TASKS):
+        parser.error(f"no task {', '.join(sorted(unknown))}; there are {', '.join(TASKS)}")
+    if given.step == "train":
+        settings = dict(text.split("=", 1) for text in given.set)
+        failed = train_text_tasks(
+            names,
+            given.data,
+            given.out,
+            seeds=given.seeds,
+            seconds=given.seconds,
+            settings=settings,
+        )
+        sys.exit(bool(failed))
+    print(
+        score_text_tasks(
+            names, given.out, seeds=given.seeds, part=given.part, results=given.results
+        )
+    )
+
+
+def train_text_tasks(
+    names: Sequence[str],
+    data: Path,
+    out: Path,
+    *,
+    seeds: Sequence[int],
+    seconds: float,
+    settings: Mapping[str, str],
+) -> list[str]:
+    """Train every task with every seed in `out/NAME-SEED`; the runs that failed."""
+    jobs = [
+        Job(
+            f"{name}-{seed}",
+            TASKS[name].recipe,
+            {**_settings(name, data, out), **settings, "training.seed": str(seed)},
+        )
+        for name in names
+        for seed in seeds
+    ]
+    return train_side_by_side(jobs, out, seconds)
+
+
+def _settings(name: str, data: Path, out: Path) -> dict[str, str]:
+    task = TASKS[name]
+    return task.train_settings(task.write(data, out / "texts" / name))
+
+
+def score_text_tasks(
+    names: Sequence[str], out: Path, *, seeds: Sequence[int], part: str = "test", results: Path
+) -> Path:
+    """Score the best checkpoint of every run on a part of its task; the result file."""
+    figures: dict[str, Any] = {}
+    for name in names:
+        task, folder = TASKS[name], out / "texts" / name
+        runs = [_score(task, folder, part, out / f"{name}-{seed}") for seed in seeds]
+        baseline = task.baseline(folder) if task.baseline and part == "test" else {}
+        figures[name] = {"part": part, "baselines": dict(baseline), "runs": runs}
+        print(name, figures[name], flush=True)
+    accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    what = "tasks" if part == "test" else "tasks-tuning"
+    return write_device_result(what, figures, accelerator=accelerator, folder=results)
+
+
+def _score(task: TextTask, folder: Path, part: str, run: Path) -> dict[str, Any]:
+    """The scores of one run with their signatures, by class where there are few."""
+    model, examples = load(run), read_examples(folder, part, task.suffix)
+    outputs = [output.text for output in model.predict([example.source for example in examples])]
+    counts = count(
+        outputs,
+        [example.targets[0] for example in examples],
+        others=[example.targets[1:] for example in examples],
+        metrics=find_task(model.task).metrics,
+    )
+    figures: dict[str, Any] = {
+        "run": run.name,
+        "checkpoint": find_checkpoint(run).name,
+        "training_seconds": round(training_seconds(run, max(steps_in(run))), 1),
+        "examples": len(examples),
+        "scores": {key: round(score.value, 2) for key, score in scores_of(counts).items()},
+        "signatures": {key: score.signature for key, score in scores_of(counts).items()},
+    }
+    if "exact" in counts:
+        figures["scores"]["exact by target word"] = round(by_target_word(examples, outputs), 2)
+    reports = filter(None, map(class_report, counts.values()))
+    if report := next(reports, None):
+        figures["classes"] = {one.name: round(one.f1, 2) for one in report.classes}
+    return figures
+
+
+if __name__ == "__main__":
+    main()
