@@ -1,14 +1,17 @@
 """Classify texts: train on a table of text and label, then see which words a label rests on.
 
-python classify_texts.py reviews.tsv runs/reviews [STEPS]
+python classify_texts.py reviews.tsv runs/reviews [KEY=VALUE…]
 """
 
 import sys
 
 import dhyan
+from dhyan.config import parse_setting
 
-table, out, *steps = sys.argv[1:]
-result = dhyan.train(table, "text-classification", out=out, steps=int(*steps) if steps else None)
+table, out, *settings = sys.argv[1:]
+result = dhyan.train(
+    table, "text-classification", out=out, settings=dict(map(parse_setting, settings))
+)
 model = result.translator
 
 for text in ("a gripping film", "two hours of boredom"):

@@ -9,9 +9,10 @@ from pathlib import Path
 import dhyan
 from dhyan.audio.codebook import read_codebook, waveform
 from dhyan.checkpoint import find_checkpoint
+from dhyan.config import parse_setting
 from dhyan.data.read_pairs import read_pairs
 
-folder, out, *steps = sys.argv[1:]
+folder, out, *settings = sys.argv[1:]
 result = dhyan.train(
     f"{folder}/train.tsv",
     "speech-small",
@@ -19,7 +20,7 @@ result = dhyan.train(
     allow_leakage=True,
     codebook=f"{folder}/codebook.safetensors",
     out=out,
-    steps=int(*steps) if steps else None,
+    settings=dict(map(parse_setting, settings)),
 )
 codebook = read_codebook(find_checkpoint(out))
 for number, pair in zip(range(3), read_pairs(Path(folder, "test.tsv")), strict=False):

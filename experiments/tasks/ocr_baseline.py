@@ -7,27 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dhyan.data.read_pairs import read_pairs
 from dhyan.errors import UserError
+from dhyan.evaluation.edit_distance import edit_distance
 from dhyan.text.normalize import normalize
 from experiments.tasks.picture_data import KINDS
 
 OPTIONS = ("-l", "hin", "--psm", "7")  # Hindi; a picture is one line
 ENVIRONMENT = {"OMP_THREAD_LIMIT": "1", "PATH": "/usr/bin:/bin"}
-
-
-def edit_distance(first: str, second: str) -> int:
-    """The fewest insertions, deletions and substitutions of characters (Levenshtein, 1966)."""
-    letters = np.array([ord(letter) for letter in second])
-    places = np.arange(len(second) + 1)
-    row = places
-    for letter in first:
-        best = np.minimum(row[1:] + 1, row[:-1] + (letters != ord(letter)))
-        row = np.concatenate(([row[0] + 1], best))
-        row = np.minimum.accumulate(row - places) + places
-    return int(row[-1])
 
 
 def error_rate(outputs: Iterable[str], texts: Iterable[str]) -> dict[str, float]:

@@ -93,23 +93,3 @@ def test_every_exit_code_is_in_the_table():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     for code in Exit:
         assert re.search(rf"^\|[^|]*\b{code.value}\b", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected_output"),
-    [
-        ("attend_by_hand.py", (), "0.422 0.155 0.422"),
-        ("train_in_python.py", ("out", 3), "attention.svg"),
-        ("train_on_frame.py", ("out", 3), "chrF++"),
-        ("own_score.py", ("out", 3), "Saved(step=3"),
-    ],
-)
-def test_examples_run_and_are_short(name, arguments, expected_output, tmp_path):
-    script = ROOT / "examples" / name
-    assert len(script.read_text().splitlines()) < 40
-    assert expected_output in run(script, *arguments, cwd=tmp_path)
-
-
-def test_every_example_is_run():
-    here = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert here == {"attend_by_hand.py", "own_score.py", "train_in_python.py", "train_on_frame.py"}

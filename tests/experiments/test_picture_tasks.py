@@ -12,7 +12,7 @@ from dhyan.errors import UserError
 from experiments.tasks import ocr_baseline
 from experiments.tasks.__main__ import main
 from experiments.tasks.fonts import HELD_OUT, TRAINING, find_fonts
-from experiments.tasks.ocr_baseline import edit_distance, error_rate, measure_tesseract
+from experiments.tasks.ocr_baseline import error_rate, measure_tesseract
 from experiments.tasks.picture_data import KINDS, texts_of_kind, write_lines
 
 
@@ -27,14 +27,6 @@ def test_no_folder_of_fonts_is_in_both_lists():
 def test_a_missing_font_is_named(tmp_path):
     with pytest.raises(UserError, match="Gargi/Gargi.ttf; install"):
         find_fonts(("Gargi/Gargi.ttf",), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "edits"),
-    [("", "", 0), ("abc", "", 3), ("", "ab", 2), ("kitten", "sitting", 3), ("आम", "आमा", 1)],
-)
-def test_the_edit_distance_is_that_of_levenshtein(first, second, edits):
-    assert edit_distance(first, second) == edit_distance(second, first) == edits
 
 
 def test_error_rates_are_per_character():

@@ -194,7 +194,10 @@ def _draw_shape(draw: "PIL.ImageDraw.ImageDraw", scene_object: SceneObject, side
 
 
 def random_scene(rng: random.Random, *, held_out: bool = False) -> Scene:
-    """Two or three different objects; with `held_out` one at least is of `HELD_OUT`, else none."""
+    """Two or three different objects; with `held_out` one at least is of `HELD_OUT`, else none.
+
+    The first and the last are in alphabetical order, so a picture has one caption.
+    """
     relations = rng.sample(sorted(RELATIONS), rng.choice((1, 2)))
     combinations = sorted(
         (colour, shape) for colour in COLOURS for shape in SHAPES if (colour, shape) not in HELD_OUT
@@ -202,6 +205,7 @@ def random_scene(rng: random.Random, *, held_out: bool = False) -> Scene:
     looks = rng.sample(combinations, len(relations) + 1)
     if held_out:
         looks[rng.randrange(len(looks))] = rng.choice(sorted(HELD_OUT))
+    looks[0], looks[-1] = sorted((looks[0], looks[-1]))
     steps = [DIRECTIONS[relation] for relation in relations]
     places = [
         (column, row)

@@ -52,6 +52,14 @@ def _decoding_option(name: str, suffix: str = "") -> Any:
 INTEGRAL = BeforeValidator(_integral)
 Text = Annotated[
     str,
+    Field(
+        max_length=MAX_TEXT_CHARACTERS,
+        description="A sentence; with paragraphs, a text.",
+        examples=["three hundred forty two"],
+    ),
+]
+TextOrPicture = Annotated[
+    str,
     text_or_picture(MAX_TEXT_CHARACTERS, MAX_PICTURE_CHARACTERS),
     WithJsonSchema(
         {
@@ -60,14 +68,14 @@ Text = Annotated[
                 {"maxLength": MAX_TEXT_CHARACTERS},
                 {"pattern": "^data:", "maxLength": MAX_PICTURE_CHARACTERS},
             ],
-            "description": "A sentence; with paragraphs, a text; for a model of pictures, one as a "
-            "data URI. No path of a file is ever opened.",
+            "description": "A sentence; with paragraphs, a text; for a model of pictures, a picture as "
+            "a data URI. No path of a file is opened.",
             "examples": ["three hundred forty two"],
         }
     ),
 ]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=MAX_TEXTS)]
-TextOrTexts = Annotated[Text | Texts, Field(description="One text, or a list of texts.")]
+TextOrTexts = Annotated[TextOrPicture | Texts, Field(description="One text, or a list of texts.")]
 LanguageCode = Annotated[str, Field(max_length=64)]
 ApiKey = Annotated[str | None, Field(max_length=1024)]
 Term = Annotated[str, Field(max_length=MAX_TERM_CHARACTERS, pattern=r"\S")]
@@ -107,23 +115,14 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
 
-class TranslationFields(StrictModel):
-    """The model and the options of every translation."""
+class RequestFields(StrictModel):
+    """The model and the options of every request."""
 
     model: Annotated[
         str | None,
         Field(max_length=255, description="Name of the model; a server of one needs none."),
     ] = None
-    source_language: Annotated[
-        LanguageCode | None, Field(description="Language of the text: chooses the model.")
-    ] = None
-    target_language: Annotated[
-        LanguageCode | None, Field(description="Language of the translation: chooses the model.")
-    ] = None
     beam: Annotated[int | None, _decoding_option("beam", " Default: the model's."), INTEGRAL] = None
-    paragraphs: Annotated[
-        bool, Field(description="Split texts into sentences and translate each on its own.")
-    ] = False
     deadline: Annotated[
         float | None,
         Field(
@@ -134,10 +133,35 @@ class TranslationFields(StrictModel):
     ] = None
 
 
+class PredictRequest(RequestFields):
+    """One source or several, for a model of any task."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": "three hundred forty two", "nbest": 2}]}
+    )
+
+    text: TextOrTexts
+    nbest: Annotated[int, _decoding_option("nbest"), INTEGRAL] = 1
+
+
+class TranslationFields(RequestFields):
+    """The model and the options of every translation."""
+
+    source_language: Annotated[
+        LanguageCode | None, Field(description="Language of the text: chooses the model.")
+    ] = None
+    target_language: Annotated[
+        LanguageCode | None, Field(description="Language of the translation: chooses the model.")
+    ] = None
+    paragraphs: Annotated[
+        bool, Field(description="Split texts into sentences and translate each on its own.")
+    ] = False
+
+
 class StreamRequest(TranslationFields):
     """One text, translated word by word."""
 
-    text: Text
+    text: TextOrPicture
 
 
 class TranslateRequest(TranslationFields):
@@ -206,6 +230,21 @@ class TranslateResponse(BaseModel):
     translations: list[list[TranslatedText]]
 
 
+class PredictedText(BaseModel):
+    """One output: a label, tags, a text or symbols."""
+
+    text: str
+    score: Annotated[float, Field(description="Log-probability, divided by the length penalty.")]
+    finished: Annotated[bool, Field(description="False if the maximum length cut it off.")]
+
+
+class PredictResponse(BaseModel):
+    """The outputs for each source, best first."""
+
+    model: str
+    predictions: list[list[PredictedText]]
+
+
 class StreamEvent(BaseModel):
     """A server-sent event: `words` that changed, then `done` with the translation, or `error`."""
 
@@ -217,6 +256,7 @@ class ModelCard(BaseModel):
     """Facts about the model."""
 
     name: str
+    task: str
     source_language: str
     target_language: str
     beam: int
