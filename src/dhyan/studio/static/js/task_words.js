@@ -2,14 +2,23 @@
 
 import { hasMessage, message } from "./messages.js";
 
-/** The verb of a model's task, for buttons and headings. @param {Partial<ModelCard> | undefined} card */
+/** The name of a model's task. @param {Partial<ModelCard> | undefined} card */
+const taskOf = (card) => card?.task ?? "translate";
+
+/** The verb of a model's task, for buttons. @param {Partial<ModelCard> | undefined} card */
 export function taskVerb(card) {
-  const task = card?.task ?? "translate";
-  return message(hasMessage(`do_${task}`) ? `do_${task}` : "do_other");
+  const key = `do_${taskOf(card)}`;
+  return message(hasMessage(key) ? key : "do_other");
 }
 
-/** Whether a model translates: the texts of the page speak of words and translations. @param {Partial<ModelCard> | undefined} card */
-export const isTranslator = (card) => (card?.task ?? "translate") === "translate";
+/** The heading of a model's task: its own, or its verb. @param {Partial<ModelCard> | undefined} card */
+export function taskTitle(card) {
+  const key = `title_${taskOf(card)}`;
+  return hasMessage(key) ? message(key) : taskVerb(card);
+}
 
 /** What a page says while a model works. @param {Partial<ModelCard> | undefined} card */
-export const workingText = (card) => message(isTranslator(card) ? "working" : "working_task");
+export function workingText(card) {
+  const key = `working_${taskOf(card)}`;
+  return message(hasMessage(key) ? key : "working_task");
+}

@@ -14,7 +14,7 @@ import { failureNote, showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
 import { isPicture, pictureOf } from "../../pictures.js";
-import { isTranslator, taskVerb, workingText } from "../../task_words.js";
+import { taskTitle, workingText } from "../../task_words.js";
 import { hasModel, isReady } from "../../embedded_model.js";
 import { completion, headOf, convertPosition, ranked, rowStatistics, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
@@ -34,8 +34,6 @@ const SLOW = 800; // milliseconds after which the words are shown as they come
 const MAX_LABELS = 80; // columns of a map that all have a label: 60 words and their punctuation
 const RENDER_KEYS = ["unit", "scale", "specials", "layer", "head", "display", "numbers", "transliterate"];
 
-const title = () => (isTranslator(card()) ? message("translate_title") : taskVerb(card()));
-
 /** @returns {View} */
 export function open() {
   const pair = sentencePair({ leave: () => showSelection(), select: (row, column, { hover }) => (hover ? preview(row, column) : choose(row, column)) });
@@ -44,7 +42,7 @@ export function open() {
   let trace = null;
   let view = null;
   let tabs = displayTabs();
-  const heading = el("h1", { id: "view-title" }, title());
+  const heading = el("h1", { id: "view-title" }, taskTitle(card()));
   const tools = el("div", { class: "translate-tools" }, tabs);
   const live = el("p", { class: "live", "aria-live": "polite" });
   const openButton = el("button", { type: "button", class: "primary open-arithmetic", on: { click: () => openCell(...selection()) } });
@@ -81,7 +79,7 @@ export function open() {
     node.classList.toggle("loading", true);
     node.classList.toggle("empty", empty);
     delete node.dataset.display;
-    setChildren(heading, title());
+    setChildren(heading, taskTitle(card()));
     setChildren(notice, empty ? firstSteps() : el("p", { class: "muted" }, workingText(card())));
     if (isPicture(state.text) && !pictureOf(state.text) && hasServer()) return setChildren(notice, failureNote(new Error(message("picture_missing"))));
     if (empty) return showStatus(message(state.model ? "ready" : "no_model"));
