@@ -22,6 +22,7 @@ from dhyan.serving.worker_protocol import (
     run_worker,
     sleep_unless,
 )
+from dhyan.text.languages import UNDETERMINED
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,15 @@ class FixedLatencyModel:
         """Facts as a model has them."""
         source, target = self.languages
         return {
-            "source_language": source, "target_language": target, "beam": self.beam,
-            "max_source_length": 1000, "parameters": 0,
+            "task": "translate", "source_language": source, "target_language": target,
+            "beam": self.beam, "max_source_length": 1000, "parameters": 0,
         }  # fmt: skip
+
+    def unknown_languages(self) -> list[str]:
+        """The settings of those languages that are not known."""
+        settings = ("data.source_language", "data.target_language")
+        pairs = zip(settings, self.languages, strict=True)
+        return [setting for setting, language in pairs if language == UNDETERMINED]
 
     def known_words(self) -> dict[str, list[str]]:
         """Words of its languages."""

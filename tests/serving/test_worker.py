@@ -48,4 +48,7 @@ def test_unknown_languages_are_undetermined():
     worker = TranslationWorker(translator)
     assert worker.languages == ("und", "und")
     assert {"one", "two"} <= {*worker.known_words()["und"]}
-    assert TranslationWorker(replace(translator, language="vi")).languages == ("und", "vi")
+    named = TranslationWorker(replace(translator, language="vi"))
+    assert named.languages == ("und", "vi")
+    assert named.unknown_languages() == ["data.source_language"]
+    assert TranslationWorker(replace(translator, task="classify")).unknown_languages() == []

@@ -154,8 +154,11 @@ def train_with_progress(run: "Run", *, quiet: bool = False, resume_command: str 
         resume_command = resume_command or f"dhyan train {folder} --resume"
         logger.info(f"stopped, with a checkpoint; resume with: {resume_command}")
         raise typer.Exit(EXIT_CODES[received[0]])
+    from dhyan.tasks import find_task
+
+    command = find_task(run.folder.recipe.task).command
     logger.info(
-        f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan translate {folder} FILE"
+        f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan {command} {folder} FILE"
     )
 
 

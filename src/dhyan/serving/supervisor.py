@@ -12,10 +12,8 @@ from typing import Any
 
 from dhyan.serving.settings import ServerSettings
 from dhyan.serving.worker_protocol import LENGTH, Message, message_length, pack, unpack
-from dhyan.text.languages import UNDETERMINED
 
 LOG = logging.getLogger("dhyan.serving")
-LANGUAGE_KEYS = ("source_language", "target_language")
 WORKER_DIED = "the worker process died; another is being started"
 
 
@@ -196,8 +194,9 @@ class Supervisor:
         if reason:
             self._not_ready(reason)
             return False
-        if not self.card:
-            self._log_unknown_languages(reply["card"])
+        if not self.card and (settings := " and ".join(reply.get("unknown_languages", ()))):
+            warning = "%s: its languages are not known; name them in training with %s"
+            LOG.warning(warning, self.name, settings)
         self.card = {"name": self.name, **reply["card"]}
         self.known_words = {
             language: frozenset(map(str.casefold, words))
@@ -206,13 +205,6 @@ class Supervisor:
         self.ready, self.reason = True, ""
         LOG.warning("%s: ready", self.name)
         return True
-
-    def _log_unknown_languages(self, card: Mapping[str, Any]) -> None:
-        sides = [side for side in LANGUAGE_KEYS if card.get(side) == UNDETERMINED]
-        if sides and card.get("task") == "translate":
-            settings = " and ".join(f"data.{side}" for side in sides)
-            message = "%s: its languages are not known; name them in training with %s"
-            LOG.warning(message, self.name, settings)
 
     def _not_ready(self, reason: str) -> None:
         self.ready, self.reason = False, reason

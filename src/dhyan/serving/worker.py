@@ -16,6 +16,7 @@ from dhyan.serving.worker_protocol import (
     WorkerChannel,
     run_worker,
 )
+from dhyan.tasks import find_task
 from dhyan.text.codec import source_length
 from dhyan.text.languages import UNDETERMINED
 from dhyan.text.tokenizer import Tokenizer
@@ -73,6 +74,14 @@ class TranslationWorker:
         """Source and target language; `und` (BCP 47) where it is not known."""
         translator = self.translator
         return translator.source_language or UNDETERMINED, translator.language or UNDETERMINED
+
+    def unknown_languages(self) -> list[str]:
+        """The settings of the languages that its task needs and nobody named."""
+        settings = zip(
+            ("data.source_language", "data.target_language"), self.languages, strict=True
+        )
+        needed = find_task(self.translator.task).between_languages
+        return [name for name, language in settings if needed and language == UNDETERMINED]
 
     def known_words(self) -> dict[str, list[str]]:
         """The words that the source and target vocabularies have as one token, by language."""

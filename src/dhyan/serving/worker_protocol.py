@@ -109,6 +109,10 @@ class WorkerModel(Protocol):
         """The whole words of its vocabularies, by language."""
         ...
 
+    def unknown_languages(self) -> list[str]:
+        """The settings of the languages that its task needs and nobody named."""
+        ...
+
     def translate(
         self, texts: Sequence[JobText], options: JobOptions, channel: "WorkerChannel"
     ) -> None:
@@ -203,7 +207,12 @@ def run_worker(descriptor: int, load: Callable[[Message], WorkerModel]) -> None:
         channel.send({"type": "load_failed", "error": str(error)})
         return
     texts = answers.translations(len(canary))
-    ready = {"card": model.card(), "known_words": model.known_words(), "canary": texts}
+    ready = {
+        "card": model.card(),
+        "known_words": model.known_words(),
+        "unknown_languages": model.unknown_languages(),
+        "canary": texts,
+    }
     channel.send({"type": "ready", **ready})
     while True:
         message = channel.next()

@@ -4,7 +4,12 @@ from dhyan.tasks.rules import known_symbols, one_label, same_length_as_source, v
 from dhyan.tasks.task import Task, register_task
 
 TRANSLATE = register_task(
-    Task(name="translate", about="A sentence to its translation.", slow_metrics=("ter",)),
+    Task(
+        name="translate",
+        about="A sentence to its translation.",
+        slow_metrics=("ter",),
+        between_languages=True,
+    ),
 )
 CLASSIFY = register_task(
     Task(

@@ -19,7 +19,7 @@ class Task:
     in the form of the task. `metrics` are names of registered metrics, the first of them foremost;
     validations score by them, an evaluation by `slow_metrics` too. `readers` read files of other
     formats than pairs of lines and tables, by their suffix. `figure` is how the attention of one
-    output is drawn.
+    output is drawn. A task `between_languages` needs to know which they are.
     """
 
     name: str
@@ -31,6 +31,12 @@ class Task:
     slow_metrics: tuple[str, ...] = ()
     readers: Mapping[str, Reader] = field(default_factory=dict)
     figure: str = "heatmap"
+    between_languages: bool = False
+
+    @property
+    def command(self) -> str:
+        """The command that uses a model of this task."""
+        return "translate" if self.between_languages else "predict"
 
 
 _tasks: dict[str, Task] = {}
