@@ -16,35 +16,22 @@ import json
 import os
 import subprocess
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.report import write_result
-from dhyan.evaluation.metrics import count, scores_of
+from dhyan.evaluation.metrics import scores_of
 from experiments.tasks import transliteration_peers
 from experiments.tasks.text_scores import DATA
-from experiments.tasks.text_tasks import Example, by_target_word, read_dakshina
+from experiments.tasks.text_tasks import Example, by_target_word, count_outputs, read_dakshina
 
 
 def score_outputs(examples: Sequence[Example], outputs: Sequence[str]) -> dict[str, float]:
     """Exact match by spelling and by target word, and the character error rate, in per cent."""
-    clean = [unicodedata.normalize("NFC", output.strip()) for output in outputs]
-    targets = [
-        [unicodedata.normalize("NFC", word) for word in example.targets] for example in examples
-    ]
-    counts = count(
-        clean,
-        [first for first, *_ in targets],
-        others=[others for _, *others in targets],
-        metrics=("exact", "cer"),
-    )
-    normal = [
-        Example(example.source, tuple(own)) for example, own in zip(examples, targets, strict=True)
-    ]
-    scores = {key: round(score.value, 2) for key, score in scores_of(counts).items()}
-    return {**scores, "exact by target word": round(by_target_word(normal, clean), 2)}
+    scores = scores_of(count_outputs(examples, outputs, ("exact", "cer")))
+    by_spelling = {key: round(score.value, 2) for key, score in scores.items()}
+    return {**by_spelling, "exact by target word": round(by_target_word(examples, outputs), 2)}
 
 
 def run_peer(name: str, words: Sequence[str], *, python: str, path: str) -> dict[str, Any]:
