@@ -205,13 +205,12 @@ def pack_model(
 
 
 def add_training_sentences(name: str, folder: Path, out: Path, primer: Primer) -> None:
-    """Add the hashes of the training sentences, or of their words, to a packed model without them.
+    """Add the hashes of the training sentences to a packed model without them.
 
     The text must have the fingerprint in the model's manifest: the pairs that it was trained on.
     """
     manifest = read_manifest(folder)
-    known = read_training_sentences(folder)
-    if known is not None and known.has_words:
+    if read_training_sentences(folder) is not None:
         return
     texts = BUILDS[name].folder(out)
     settings = texts_of(name).settings(texts, primer)

@@ -161,7 +161,7 @@ def line_attention(
     frames = frame_boxes(translator, picture)
     results = []
     for row, (_, stop) in zip(weights, translator.target.offsets(text), strict=True):
-        box = owners[stop - 1]
+        box = owners[stop - 1] if stop else None  # the first token may be a space that is not there
         if box:
             results.append(box_weights(row, frames, box))
     return results

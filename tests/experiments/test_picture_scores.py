@@ -1,7 +1,11 @@
 """Measures of the picture tasks on attention and boxes that are computed by hand."""
 
+import json
+
 import pytest
 import torch
+
+import dhyan
 
 from dhyan.data.rendered_text import default_font, render_text
 from dhyan.data.scenes import Scene, SceneObject
@@ -12,9 +16,11 @@ from experiments.tasks.picture_scores import (
     character_boxes,
     named_objects,
     overlap,
+    main,
     summary,
     tesseract_rates,
 )
+from experiments.tasks.picture_data import KINDS, write_lines
 
 STRIPS = [(4.0 * at, 0.0, 4.0 * at + 4, 10.0) for at in range(5)]
 BAR = SceneObject("bar", "green", "small", (0, 0))
@@ -93,3 +99,49 @@ def test_tesseract_stands_beside_the_same_lines_only(tmp_path):
     assert same["rates"]["words"]["cer"] == 1.5
     rates["words"]["characters"] = 8
     assert tesseract_rates(rates, tmp_path)["rates"] == {}
+
+
+FEW = {
+    "data.pairs": 12,
+    "data.max_tokens": 400,
+    "training.steps": 2,
+    "training.warmup_steps": 1,
+    "training.valid_sentences": 2,
+    "decoding.max_length": 12,
+    "decoding.beam": 1,
+}
+RECIPES = {"ocr": "hindi-ocr", "caption": "caption-scenes", "draw": "draw-scenes"}
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    """Test folders as `ocr-data` writes them, and a result of Tesseract."""
+    folder = tmp_path_factory.mktemp("lines")
+    for kind in KINDS:
+        write_lines(folder / f"test-{kind}", ["आम १२", "क्या"], [default_font()], seed=1, boxes=True)
+    rates = {kind: {"lines": 2, "characters": 9, "cer": 1.0} for kind in (*KINDS, "all")}
+    result = json.dumps({"figures": {"rates": rates}})
+    (folder / "ocr-baseline_cpu2_2026-01-01.json").write_text(result)
+    return folder
+
+
+@pytest.mark.parametrize("step", RECIPES)
+def test_a_run_of_each_task_is_scored_into_one_file(step, lines, tmp_path, capsys):
+    torch.set_num_threads(1)
+    few = FEW if step == "draw" else {**FEW, "decoder.width": 16}
+    dhyan.train(
+        recipe=RECIPES[step], settings=few, out=tmp_path / "run", device="cpu", progress=False
+    )
+    places = ("--data", lines, "--baselines", lines, "--results", tmp_path / "results")
+    main([step, str(tmp_path / "run"), "--count", "3", *map(str, places)])
+    [path] = (tmp_path / "results").iterdir()
+    [figures] = json.loads(path.read_text())["figures"]
+    assert path.name.startswith(f"picture-{step}_")
+    assert figures["parameters"] > 0
+    if step == "ocr":
+        assert figures["lines_without_boxes"] == 0
+        assert figures["attention"]["all"]["outputs"] == 3 * (4 + 4)
+        assert figures["tesseract"]["rates"]["words"]["cer"] == 1.0
+    else:
+        assert figures["held-out"]["examples"] == 3
+    assert path.name in capsys.readouterr().out
