@@ -26,7 +26,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--test-count", type=int, default=500, help="test lines or scenes")
     parser.add_argument("--max-words", type=int, default=6, help="of a line")
     parser.add_argument("--height", type=int, default=0, help="of training lines; 0: their own")
-    parser.add_argument("--no-boxes", action="store_true", help="of ocr-data: faster")
+    parser.add_argument("--no-boxes", action="store_true", help="of training lines: faster")
     parser.add_argument("--side", type=int, default=64, help="of a scene, in pixels")
     parser.add_argument("--language", default="en", choices=("en", "hi"), help="of captions")
     parser.add_argument("--jobs", type=int, default=2, help="processes of Tesseract at once")

@@ -28,6 +28,7 @@ def write_ocr_data(
     """`train`, `valid` in training fonts; `test-sentences`, `-words`, `-digits` in held-out fonts.
 
     With a height, pictures of training have it and few grey values, so that their files are small.
+    Boxes of letters are measured for the tests, and with `boxes` for the training too.
     """
     fonts = find_fonts(TRAINING)
     for name, seed, count in (("train", 1, lines), ("valid", VALID_SEED, max(50, lines // 50))):
@@ -36,7 +37,7 @@ def write_ocr_data(
         write_lines(out / name, texts, fonts, seed=seed, height=height, boxes=boxes)
     for kind in KINDS:
         texts = islice(texts_of_kind(kind), -(-test_lines // len(KINDS)))
-        write_lines(out / f"test-{kind}", texts, find_fonts(HELD_OUT), seed=TEST_SEED, boxes=boxes)
+        write_lines(out / f"test-{kind}", texts, find_fonts(HELD_OUT), seed=TEST_SEED, boxes=True)
 
 
 def write_lines(
