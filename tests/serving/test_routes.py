@@ -112,11 +112,23 @@ def test_model_languages_and_health_are_served(server):
     assert server.request("GET", "/livez")[0] == server.request("GET", "/readyz")[0] == 200
 
 
+def test_outputs_of_any_task_are_predictions(server):
+    status, _, body = server.request("POST", "/v1/predict", {"text": ["one", "two"], "nbest": 2})
+    predictions = json.loads(body)["predictions"]
+    assert (status, len(predictions)) == (200, 2)
+    translated = json.loads(
+        server.request("POST", "/v1/translate", {"text": ["one", "two"], "nbest": 2})[2]
+    )
+    assert predictions == translated["translations"]
+    status, _, body = server.request("POST", "/v1/predict", {"text": "one", "prefix": "x"})
+    assert (status, json.loads(body)["error"]["code"]) == (400, "invalid_request")
+
+
 def test_the_schema_has_every_path_and_every_error(server):
     document = json.loads(server.request("GET", "/openapi.json")[2])
     assert set(document["paths"]) == {
-        "/v1/translate", "/v1/translate/stream", "/v1/models", "/translate", "/detect",
-        "/languages", "/livez", "/readyz", "/metrics",
+        "/v1/translate", "/v1/translate/stream", "/v1/predict", "/v1/models", "/translate",
+        "/detect", "/languages", "/livez", "/readyz", "/metrics",
     }  # fmt: skip
     operation = document["paths"]["/v1/translate"]["post"]
     assert {"200", "400", "413", "429", "503", "504"} <= set(operation["responses"])

@@ -175,7 +175,7 @@ def evaluate(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Score outputs by the metrics of their task and test differences.
+    """Score a model or files of outputs, and test differences.
 
     Of several systems, each is tested against the first.
 

@@ -12,6 +12,7 @@ import typer
 from dhyan.cli.options import AsJson, Model
 
 SIDES = ("source", "target")
+CODECS = ("source_codec", "target_codec")  # named where they are not the tokenizer
 EMPTY: tuple[object, ...] = ("", "none", False, [])
 
 
@@ -31,12 +32,14 @@ def info(model: Model, as_json: AsJson = False) -> None:
     card = {
         "folder": str(checked.folder),
         "about": recipe["about"],
+        "task": recipe["task"],
         "languages": {side: recipe["data"][f"{side}_language"] or "unknown" for side in SIDES},
         "encoder": recipe["encoder"],
         "decoder": recipe["decoder"],
         "parameters": sum(map(math.prod, checked.shapes.values())),
         "vocabulary": {
             "tokenizer": recipe["text"]["tokenizer"],
+            **{key: codec for key in CODECS if (codec := recipe["text"][key])},
             **dict(zip(SIDES, checked.sizes, strict=True)),
         },
         "step": progress["step"],

@@ -65,7 +65,7 @@ def predict(
     device: Device = "auto",
     threads: Threads = 0,
 ) -> None:
-    """Predict labels, tags, text or symbols: what a model was trained for.
+    """Predict labels, tags, text or symbols with a model of any task.
 
     One line of output per source. With --nbest N, each gives up to N lines: number, score and
     output, tab-separated. `dhyan translate` has further options for translation.

@@ -19,7 +19,7 @@ from dhyan.attention import (
     SingleHeadAttention,
 )
 from dhyan.attention.bottleneck import UniformScore
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Tokens, pad_source
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import NO_ATTENTION, UserError
@@ -169,7 +169,7 @@ def _attention_calls(
 ) -> Sequence[_AttentionCall]:
     """The calls of the attention in a forced pass: one for each step, or one for all of them."""
     source, target = translator.encode(text), target_ids(translation)
-    batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
+    batch = Batch(pad_source([source]), Tokens.pad([target])).to(translator.device)
     calls: list[_AttentionCall] = []
 
     def record(module: nn.Module, inputs: tuple[Tensor, Memory], attended: Attended) -> None:

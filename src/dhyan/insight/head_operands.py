@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from dhyan.attention import Attended, DotScore, Memory, MultiHeadAttention
 from dhyan.attention_maps import AttentionRole
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Tokens, pad_source
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
@@ -69,7 +69,7 @@ def head_operands(
             f"{name} does not score by a dot product with its own keys: nothing to recompute"
         )
     source, target = translator.encode(text), target_ids(translation)
-    batch = Batch(Tokens.pad([source]), Tokens.pad([target])).to(translator.device)
+    batch = Batch(pad_source([source]), Tokens.pad([target])).to(translator.device)
     query_inputs, memory, layer_output, states = _run(translator.model, attention, batch)
     memory_inputs = states if layer.role == "cross" else query_inputs
     width = attention.query.out_features // attention.heads

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dhyan.batch import Batch, Tokens
+from dhyan.batch import Batch, Tokens, pad_source
 from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
@@ -47,7 +47,7 @@ def logit_lens(translator: Translator, text: str, translation: Translation) -> L
             "a recurrent decoder, a copying one and an ensemble have none"
         )
     target = target_ids(translation)
-    batch = Batch(Tokens.pad([translator.encode(text)]), Tokens.pad([target]))
+    batch = Batch(pad_source([translator.encode(text)]), Tokens.pad([target]))
     hidden: list[Tensor] = []
 
     def keep(module: object, inputs: object, output: Any) -> None:

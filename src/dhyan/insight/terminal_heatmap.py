@@ -22,6 +22,7 @@ from dhyan.insight.fonts import shorten
 CELL = 4  # the weight 1 has three digits, and a space sets it off from the next
 FAINT = Style(color="#9aa5b1")
 PLAIN = Style()
+BLOCKS = "·░▒▓█"
 
 
 def draw(attention: AttentionMap, *, width: int = 80, colour: bool = True) -> Text:
@@ -30,8 +31,8 @@ def draw(attention: AttentionMap, *, width: int = 80, colour: bool = True) -> Te
     Of several heads the mean is shown. Columns beyond the width follow in further blocks.
     """
     heads = attention.weights.detach().float().cpu()
-    source = [_clean(word) for word in attention.source]
-    target = [_clean(word) for word in attention.target]
+    source = [clean(word) for word in attention.source]
+    target = [clean(word) for word in attention.target]
     room = min(width // 3, max(map(_width, [*source, *target]), default=0))
     columns = _even(len(source), max(1, (width - room - 1) // CELL))
     lines = [Text(shorten(_heading(attention), width, _width))]
@@ -45,7 +46,7 @@ def draw(attention: AttentionMap, *, width: int = 80, colour: bool = True) -> Te
 def _heading(attention: AttentionMap) -> str:
     heads = len(attention.weights)
     of_heads = f", the mean of {heads} heads" if heads > 1 else ""
-    return f"{_clean(attention.name)}: weights in hundredths{of_heads}"
+    return f"{clean(attention.name)}: weights in hundredths{of_heads}"
 
 
 def _even(columns: int, most: int) -> int:
@@ -77,7 +78,7 @@ def _style(weight: float) -> Style:
     return pen + Style(bgcolor=paint(weight))
 
 
-def _clean(word: str) -> str:
+def clean(word: str) -> str:
     """The word without control characters; a leading vowel sign gets a dotted circle."""
     clean = "".join(character for character in word if unicodedata.category(character) != "Cc")
     return "◌" + clean if unicodedata.category(clean[:1] or " ")[0] == "M" else clean
@@ -86,3 +87,33 @@ def _clean(word: str) -> str:
 def _width(text: str) -> int:
     """The most cells a terminal may give a text: rich counts no vowel sign, some give each one."""
     return cell_len(text) + sum(unicodedata.category(character) == "Mc" for character in text)
+
+
+def flow_lines(parts: Sequence[Text], width: int, *, space: int = 0) -> Iterator[Text]:
+    """Parts of text in lines of a width, never broken inside a part."""
+    line, used = Text(), 0
+    for part in parts:
+        cells = _width(part.plain)
+        if used and used + cells > width:
+            yield line
+            line, used = Text(), 0
+        if used and space:
+            line.append(" " * space)
+        line.append_text(part)
+        used += cells + space
+    if used:
+        yield line
+
+
+def draw_shades(shades: Float[Tensor, "R C"], *, colour: bool = True) -> Iterator[Text]:
+    """Rows of cells from 0 for blank to 1 for full, readable without colour."""
+    for row in shades.tolist():
+        yield Text.assemble(
+            *(
+                (
+                    BLOCKS[min(int(shade * len(BLOCKS)), len(BLOCKS) - 1)],
+                    Style(color=paint(max(shade, 0.35))) if colour else PLAIN,
+                )
+                for shade in row
+            )
+        )

@@ -6,7 +6,7 @@ As JSON it is the form that the studio's page, notebooks and the command line sh
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.translator import Translation, Translator
 from dhyan.errors import UserError
 from dhyan.insight.explain import Labels, target_ids
+from dhyan.insight.traced_media import TracedPicture, TracedSound, source_name, traced_picture
 from dhyan.special_tokens import NAMES
 from dhyan.text.codec import SourceCodec, SourceSequence, pieces_of, words_of
 from dhyan.text.placeholders import restore
@@ -72,6 +73,8 @@ class Trace:
     """One translated sentence; `decoder_input` is the target shifted right, from BOS on.
 
     `unknown_words` of the sentence are not in the vocabulary, or were never seen in training.
+    `figure` is how its task draws it. A source that is a picture is in `picture`, and `text` is its
+    path or a name; an output that is a sound is in `sound`.
     """
 
     model: str
@@ -85,6 +88,10 @@ class Trace:
     attention: tuple[TracedAttention, ...]
     score: float
     unknown_words: tuple[str, ...] = ()
+    task: str = "translate"
+    figure: str = "heatmap"
+    picture: TracedPicture | None = None
+    sound: TracedSound | None = None
 
     def to_json(self) -> str:
         """The trace as JSON, weights as base64 of 32-bit floats."""
@@ -92,6 +99,8 @@ class Trace:
         parts |= {name: asdict(parts[name]) for name in SIDES}
         parts["steps"] = [asdict(step) for step in self.steps]
         parts["attention"] = [_attention_to_json(attention) for attention in self.attention]
+        parts["picture"] = asdict(self.picture) if self.picture else None
+        parts["sound"] = asdict(self.sound) if self.sound else None
         return json.dumps({"schema": SCHEMA, **parts}, ensure_ascii=False)
 
     @classmethod
@@ -136,6 +145,14 @@ class Trace:
             weights=weights,
         )
 
+    def cross_weights(self, *, words: bool = True) -> AttentionMap | None:
+        """The last cross-attention, the mean of its heads; None without attention."""
+        attentions = self.of_role("cross")
+        if not attentions:
+            return None
+        attention = self.map(attentions[-1], words=words)
+        return replace(attention, weights=attention.weights.mean(0, keepdim=True))
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Notebook display: the last cross-attention, as `dhyan show` draws it."""
         from dhyan.insight.heatmap import draw_bytes, heatmap
@@ -155,7 +172,13 @@ def trace(translator: Translator, text: str, *, model: str = "", beam: int | Non
 
 
 def trace_translation(
-    translator: Translator, text: str, translation: Translation, *, model: str = ""
+    translator: Translator,
+    text: str,
+    translation: Translation,
+    *,
+    model: str = "",
+    figure: str = "heatmap",
+    sound: TracedSound | None = None,
 ) -> Trace:
     """The trace of a finished translation, by a second pass over all its tokens at once."""
     masked, placeholders = translator.with_placeholders(text)
@@ -169,7 +192,7 @@ def trace_translation(
     outputs = target[1:]
     return Trace(
         model=model,
-        text=text,
+        text=source_name(text),
         translation=translation.text,
         finished=translation.finished,
         source=source_labels.side(source),
@@ -186,6 +209,10 @@ def trace_translation(
         ),
         score=translation.score,
         unknown_words=translation.unknown_words,
+        task=translator.task,
+        figure=figure,
+        picture=traced_picture(translator.source, text),
+        sound=sound,
     )
 
 
@@ -250,7 +277,13 @@ def _trace_from_json(parts: dict[str, Any]) -> Trace:
     attentions = tuple(_attention_from_json(attention) for attention in parts["attention"])
     unknown = tuple(map(str, parts.get("unknown_words", ())))
     lists = {"steps": steps, "attention": attentions, "unknown_words": unknown}
-    trace = Trace(**{**parts, **sides, **lists})
+    media = {
+        "picture": TracedPicture.from_json(parts.get("picture")),
+        "sound": TracedSound.from_json(parts.get("sound")),
+    }
+    trace = Trace(**{**parts, **sides, **lists, **media})
+    if trace.picture and len(trace.picture.boxes) != len(trace.source.tokens):
+        raise ValueError("the boxes of the picture do not fit the frames")
     for attention in attentions:
         rows, columns = trace.sides(attention.role)
         if attention.weights.shape[1:] != (len(rows.tokens), len(columns.tokens)):

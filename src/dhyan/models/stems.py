@@ -13,17 +13,16 @@ WHITE = 255  # the largest value of a pixel
 
 
 class LinearStem(nn.Module):
-    """A layer norm and a linear layer over each frame, as over the patches of ViT (2021)."""
+    """A linear layer over each frame, as over the patches of ViT (Dosovitskiy et al., 2021)."""
 
     def __init__(self, frame_width: int, width: int) -> None:
         super().__init__()
         self.embedding_dim = width
-        self.norm = nn.LayerNorm(frame_width)
         self.projection = nn.Linear(frame_width, width)
 
     def forward(self, frames: Frames) -> Float[Tensor, "B S D"]:
         """One vector per frame."""
-        return self.projection(self.norm(to_float(frames.values, self.projection.weight.dtype)))
+        return self.projection(to_float(frames.values, self.projection.weight.dtype))
 
 
 class ConvolutionStem(nn.Module):
@@ -36,15 +35,14 @@ class ConvolutionStem(nn.Module):
                 f"a convolution over {kernel} frames has no centre: give an odd number"
             )
         self.embedding_dim = width
-        self.norm = nn.LayerNorm(frame_width)
         self.first = nn.Conv1d(frame_width, width, kernel, padding=kernel // 2)
         self.second = nn.Conv1d(width, width, kernel, padding=kernel // 2)
 
     def forward(self, frames: Frames) -> Float[Tensor, "B S D"]:
         """One vector per frame; padding is zero before each convolution."""
         real = frames.mask.unsqueeze(-1)
-        normed = self.norm(to_float(frames.values, self.first.weight.dtype)) * real
-        hidden = functional.gelu(self.first(normed.transpose(1, 2))) * real.transpose(1, 2)
+        values = to_float(frames.values, self.first.weight.dtype) * real
+        hidden = functional.gelu(self.first(values.transpose(1, 2))) * real.transpose(1, 2)
         return self.second(hidden).transpose(1, 2)
 
 
@@ -77,8 +75,8 @@ class StripStem(nn.Module):
         strips = to_float(frames.values, self.projection.weight.dtype)
         count = strips.shape[1]
         picture = strips.unflatten(2, (self.height, self.columns)).permute(0, 2, 1, 3)
-        picture = picture.flatten(2).unsqueeze(1)
         shown = frames.mask.repeat_interleave(self.columns, dim=1)[:, None, None, :]
+        picture = picture.flatten(2).unsqueeze(1) * shown
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
             hidden = functional.gelu(_norm_shown(norm, convolution(picture), shown)) * shown
             picture = functional.max_pool2d(hidden, (2, 1))
@@ -141,5 +139,5 @@ SourceEmbedding = TokenEmbedding | Stem
 
 
 def to_float(frames: Num[Tensor, "B S F"], dtype: torch.dtype) -> Float[Tensor, "B S F"]:
-    """Frames as the weights need them; pixels lie between 0 and 1."""
-    return frames.to(dtype) / WHITE if frames.dtype == torch.uint8 else frames.to(dtype)
+    """Frames as the weights need them; of pixels, white is 0 like padding, and black 1."""
+    return 1 - frames.to(dtype) / WHITE if frames.dtype == torch.uint8 else frames.to(dtype)

@@ -31,7 +31,7 @@ CONTENT_SECURITY_POLICY = "default-src 'none'; frame-ancestors 'none'"
 KEYLESS_PATHS = frozenset(("/livez", "/readyz"))
 LIBRETRANSLATE_PATHS = frozenset(("/translate", "/detect", "/languages"))
 """whose clients send the API key in the body, and read errors as a string"""
-TRANSLATE_PATHS = frozenset(("/v1/translate", "/v1/translate/stream", "/translate"))
+TRANSLATE_PATHS = frozenset(("/v1/translate", "/v1/translate/stream", "/v1/predict", "/translate"))
 
 
 @dataclass(frozen=True)

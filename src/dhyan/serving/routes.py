@@ -15,6 +15,8 @@ from dhyan.serving.models import ServedModels
 from dhyan.serving.schemas import (
     ErrorBody,
     ModelList,
+    PredictRequest,
+    PredictResponse,
     StreamEvent,
     StreamRequest,
     TranslateRequest,
@@ -66,7 +68,7 @@ def json_response(value: Any) -> Response:
 
 
 def translate_routes(service: TranslationService) -> APIRouter:
-    """`/v1/translate`, its stream, and `/v1/models`."""
+    """`/v1/translate`, its stream, `/v1/predict`, and `/v1/models`."""
     router = APIRouter(prefix="/v1", route_class=StrictRoute, tags=["translation"])
     errors = {**BODY_ERRORS, **MODEL_ERRORS}
 
@@ -90,6 +92,18 @@ def translate_routes(service: TranslationService) -> APIRouter:
         answers = await until_disconnect(request, work)
         translations = [answer["translations"] for answer in answers]
         return json_response({"model": scheduler.name, "translations": translations})
+
+    @router.post("/predict", response_model=PredictResponse, responses=responses(further=errors))
+    async def predict(request: Request, body: PredictRequest) -> Response:
+        """The outputs of a model of any task for one source or several."""
+        texts = [body.text] if isinstance(body.text, str) else body.text
+        scheduler = service.models.choose(body.model, None, None)
+        client = request.scope["client_name"]
+        options = JobOptions(beam=body.beam, nbest=body.nbest)
+        work = service.translate(scheduler, client, texts, options, deadline=body.deadline)
+        answers = await until_disconnect(request, work)
+        predictions = [answer["translations"] for answer in answers]
+        return json_response({"model": scheduler.name, "predictions": predictions})
 
     @router.post(
         "/translate/stream",

@@ -115,23 +115,14 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
 
-class TranslationFields(StrictModel):
-    """The model and the options of every translation."""
+class RequestFields(StrictModel):
+    """The model and the options of every request."""
 
     model: Annotated[
         str | None,
         Field(max_length=255, description="Name of the model; a server of one needs none."),
     ] = None
-    source_language: Annotated[
-        LanguageCode | None, Field(description="Language of the text: chooses the model.")
-    ] = None
-    target_language: Annotated[
-        LanguageCode | None, Field(description="Language of the translation: chooses the model.")
-    ] = None
     beam: Annotated[int | None, _decoding_option("beam", " Default: the model's."), INTEGRAL] = None
-    paragraphs: Annotated[
-        bool, Field(description="Split texts into sentences and translate each on its own.")
-    ] = False
     deadline: Annotated[
         float | None,
         Field(
@@ -140,6 +131,31 @@ class TranslationFields(StrictModel):
             description="Deadline of the request, in seconds. Default: the server's.",
         ),
     ] = None
+
+
+class PredictRequest(RequestFields):
+    """One source or several, for a model of any task."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"text": "three hundred forty two", "nbest": 2}]}
+    )
+
+    text: TextOrTexts
+    nbest: Annotated[int, _decoding_option("nbest"), INTEGRAL] = 1
+
+
+class TranslationFields(RequestFields):
+    """The model and the options of every translation."""
+
+    source_language: Annotated[
+        LanguageCode | None, Field(description="Language of the text: chooses the model.")
+    ] = None
+    target_language: Annotated[
+        LanguageCode | None, Field(description="Language of the translation: chooses the model.")
+    ] = None
+    paragraphs: Annotated[
+        bool, Field(description="Split texts into sentences and translate each on its own.")
+    ] = False
 
 
 class StreamRequest(TranslationFields):
@@ -214,6 +230,21 @@ class TranslateResponse(BaseModel):
     translations: list[list[TranslatedText]]
 
 
+class PredictedText(BaseModel):
+    """One output: a label, tags, a text or symbols."""
+
+    text: str
+    score: Annotated[float, Field(description="Log-probability, divided by the length penalty.")]
+    finished: Annotated[bool, Field(description="False if the maximum length cut it off.")]
+
+
+class PredictResponse(BaseModel):
+    """The outputs for each source, best first."""
+
+    model: str
+    predictions: list[list[PredictedText]]
+
+
 class StreamEvent(BaseModel):
     """A server-sent event: `words` that changed, then `done` with the translation, or `error`."""
 
@@ -225,6 +256,7 @@ class ModelCard(BaseModel):
     """Facts about the model."""
 
     name: str
+    task: str
     source_language: str
     target_language: str
     beam: int

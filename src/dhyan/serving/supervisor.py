@@ -209,7 +209,7 @@ class Supervisor:
 
     def _log_unknown_languages(self, card: Mapping[str, Any]) -> None:
         sides = [side for side in LANGUAGE_KEYS if card.get(side) == UNDETERMINED]
-        if sides:
+        if sides and card.get("task") == "translate":
             settings = " and ".join(f"data.{side}" for side in sides)
             message = "%s: its languages are not known; name them in training with %s"
             LOG.warning(message, self.name, settings)

@@ -88,6 +88,7 @@ class TranslationWorker:
         """Facts about the model for clients."""
         translator = self.translator
         return {
+            "task": translator.task,
             "source_language": self.languages[0],
             "target_language": self.languages[1],
             "beam": translator.options.width,

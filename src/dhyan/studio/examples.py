@@ -5,17 +5,31 @@ translates every one of them sensibly by greedy search; `tests/studio/test_examp
 The hard ones show a phenomenon each; some models get them wrong.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from dhyan.checkpoint import find_checkpoint
 from dhyan.config import load_recipe
+from dhyan.config.sections import PICTURE_CODECS
+from dhyan.data.corpus_files import validation_files
+from dhyan.data.pairs import Pair
+from dhyan.data.read_report import ReadReport
+from dhyan.data.rendered_text import rendered_text_pairs
+from dhyan.data.scenes import scene_pairs
+from dhyan.errors import UserError
+from dhyan.studio.model_cards import has_codecs
 from dhyan.studio.schemas import MAX_CHARACTERS
 
 ENGLISH = "en"
-OWN = 3  # sentences of a model's own validation text
+OWN = 3  # sentences of a model's own validation text, or pictures
+PICTURES: Mapping[str, Callable[..., Iterable[Pair]]] = {
+    "scenes": scene_pairs,
+    "rendered_text": rendered_text_pairs,
+}
+"""Corpora of generated pictures, whose examples are generated too."""
+EXAMPLE_SEED = 2**31  # no training has it by default
 MAX_OWN_CHARACTERS = 120
 
 
@@ -90,6 +104,10 @@ TOYS = tuple(
             "engineer: The case burns every hand. Four thousand turns face only forty. "
             "It is painted green. It works as softly as a cat.",
         ),
+        "scene_cells": (
+            "a small red circle is left of a large blue square",
+            "a large green triangle is below a small black star",
+        ),
         "primer": ("Anil sends the money to Ravi.", "The girl sees the river."),
     }.items()
     for text in texts
@@ -102,17 +120,24 @@ def examples() -> tuple[Example, ...]:
 
 
 def own_examples(name: str, folder: Path) -> list[Example]:
-    """The first sentences of a model's validation text, if none of the others fits its language."""
-    data = load_recipe(str(find_checkpoint(folder) / "recipe.toml")).data
-    if data.synthetic or data.source_language == ENGLISH or not data.valid_source:
+    """The first sentences of a model's validation text, or generated pictures, if no other fits."""
+    recipe = load_recipe(str(find_checkpoint(folder) / "recipe.toml"))
+    data, fits = recipe.data, not has_codecs(recipe)
+    if data.synthetic in PICTURES:
+        pairs: Iterable[Pair] = PICTURES[data.synthetic](seed=EXAMPLE_SEED)
+        return [Example(pair.source, model=name) for pair in islice(pairs, OWN)]
+    if data.synthetic or (fits and data.source_language == ENGLISH) or not data.valid_source:
         return []
+    if recipe.text.source_codec in PICTURE_CODECS:
+        return []
+    files = validation_files(data)
     try:
-        with open(data.valid_source, encoding="utf-8") as file:
-            return [Example(text, model=name) for text in islice(_short(file), OWN)]
-    except (OSError, UnicodeDecodeError):  # the text of a training need not be there any more
+        pairs = files.read(ReadReport()) if files else ()
+        return [Example(text, model=name) for text in islice(_short(pairs), OWN)]
+    except (OSError, UserError):  # the text of a training need not be there any more
         return []
 
 
-def _short(lines: Iterable[str]) -> Iterable[str]:
+def _short(pairs: Iterable[Pair]) -> Iterable[str]:
     limit = min(MAX_OWN_CHARACTERS, MAX_CHARACTERS)
-    return (text for line in lines if 0 < len(text := line.strip()) <= limit)
+    return (text for pair in pairs if 0 < len(text := pair.source.strip()) <= limit)

@@ -147,7 +147,7 @@ def _security_policy(style: str, *scripts: str, worker: bool) -> str:
     hashes = " ".join(_hash(script) for script in scripts)
     rules = (
         f"default-src 'none'; script-src data: {hashes}; style-src {_hash(style)}; font-src data:; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        "img-src data: blob:; media-src data:; base-uri 'none'; form-action 'none'"
         + ("; worker-src data:" if worker else "")
     )
     return f'<meta http-equiv="Content-Security-Policy" content="{rules}">'

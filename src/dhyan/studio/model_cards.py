@@ -4,7 +4,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dhyan.config import (
     TransformerEncoder,
     load_recipe,
 )
+from dhyan.config.sections import FRAME_CODECS, PICTURE_CODECS
 from dhyan.pretrained.card import CARD, read_card
 from dhyan.text.languages import UNDETERMINED
 
@@ -31,6 +32,10 @@ ROOMS = {  # of the page, with the views of each; the first has the path of its 
 STAGES = ("inside/mask", "inside/layers")  # paths of parts of a view
 ALL_VIEWS = tuple(view for views in ROOMS.values() for view in views)
 OF_EVERY_MODEL = tuple(view for view in ALL_VIEWS if view not in ROOMS["inside"])
+OF_TEXT_TO_TEXT = ("tour", "length")  # words of a translation, BLEU
+OF_TOKENS = ("gravity",)  # vectors of the words of a sentence
+
+Source = Literal["text", "picture"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,9 @@ class ModelCard:
     A Transformer's score is "heads", that of a decoder without attention "none". `synthetic` is that of
     a synthetic corpus: copy, reverse, dates, numbers, primer. `test_scores` and
     `test` are the scores of a pretrained model on its held-out test set, and the name of that set.
+
+    `task` is the name of its task, `source` what it reads; `codecs` says whether a side has a codec of
+    its own, so that its sentences are none of the package's examples.
 
     `views` are the views of the page that it can fill. Of a saved trace, `saved` is its sentence,
     the only one with an answer.
@@ -57,6 +65,9 @@ class ModelCard:
     views: tuple[str, ...] = ()
     test_scores: Mapping[str, float] = field(default_factory=dict)
     test: str = ""
+    task: str = "translate"
+    source: Source = "text"
+    codecs: bool = False
 
 
 def model_card(name: str, folder: Path) -> ModelCard:
@@ -74,6 +85,9 @@ def model_card(name: str, folder: Path) -> ModelCard:
         *(name, recipe.about, recipe.encoder.kind, decoder.kind, score, *languages),
         synthetic=data.synthetic,
         views=views_of_recipe(recipe),
+        task=recipe.task,
+        source="picture" if recipe.text.source_codec in PICTURE_CODECS else "text",
+        codecs=has_codecs(recipe),
     )
     if not (checkpoint / CARD).is_file():
         return card
@@ -96,6 +110,8 @@ def trace_card(name: str, trace: Mapping[str, Any]) -> ModelCard:
         target_language=_language(trace["translation"]),
         saved=trace["text"],
         views=views_of_trace(trace),
+        task=trace.get("task", "translate"),
+        source="picture" if trace.get("picture") else "text",
     )
 
 
@@ -106,7 +122,14 @@ def views_of_recipe(recipe: Recipe) -> tuple[str, ...]:
         inside += ("step",)
     if isinstance(recipe.encoder, TransformerEncoder) or not inside:
         inside += ("head",)
-    return (*inside, *OF_EVERY_MODEL)
+    frames = recipe.text.source_codec in FRAME_CODECS
+    others = (*(OF_TEXT_TO_TEXT if has_codecs(recipe) else ()), *(OF_TOKENS if frames else ()))
+    return (*inside, *(view for view in OF_EVERY_MODEL if view not in others))
+
+
+def has_codecs(recipe: Recipe) -> bool:
+    """Whether a side is encoded by a codec of its task, not as text by a tokenizer."""
+    return bool(recipe.text.source_codec or recipe.text.target_codec)
 
 
 def views_of_trace(trace: Mapping[str, Any]) -> tuple[str, ...]:

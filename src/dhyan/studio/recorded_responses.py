@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import numpy as np
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
+from pydantic import ValidationError
 
 from dhyan.errors import UserError
 from dhyan.quantization import LARGEST, SCALE
@@ -94,8 +95,9 @@ def record(registry: ModelRegistry, request: TranslateRequest, *, heads: bool = 
     """The responses that the rooms ask for about one sentence; `heads` are the largest."""
     recording, trace = Recording(), trace_of(registry, request)
     endpoints = _endpoints(registry)
-    seen = SeenRequest(texts=[request.text], model=request.model)
-    recording.add("/api/seen", {}, endpoints["/api/seen"](seen))
+    if trace.picture is None:
+        seen = SeenRequest(texts=[request.text], model=request.model)
+        recording.add("/api/seen", {}, endpoints["/api/seen"](seen))
     for path, choices in _requests(trace):
         endpoint = endpoints[path]
         schema = get_type_hints(endpoint)["request"]
@@ -108,6 +110,8 @@ def record(registry: ModelRegistry, request: TranslateRequest, *, heads: bool = 
             )
         except UserError as error:
             response = {"error": str(error)}
+        except ValidationError:  # a route that takes no picture
+            response = {"error": "this view needs a sentence, and the model reads pictures"}
         recording.add(path, choices, response)
     for block in _several_heads(trace) if heads else ():
         responses = operands.head_responses(registry, request, block)

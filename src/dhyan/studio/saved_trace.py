@@ -30,7 +30,7 @@ class Token(StrictModel):
     """A token with the index of its word."""
 
     text: str
-    id: Count
+    id: Annotated[int, Field(ge=-1)]  # -1 for a frame
     word: Count
     special: bool
 
@@ -80,6 +80,28 @@ class SavedAttention(StrictModel):
         return self
 
 
+Number = Annotated[FiniteFloat, Field(ge=-1e6, le=1e6)]
+DataUri = Annotated[str, Field(pattern=r"^data:(image/png|audio/wav);base64,[A-Za-z0-9+/]+=*$")]
+
+
+class SavedPicture(StrictModel):
+    """The picture of the source, and the part of it that each frame shows."""
+
+    uri: DataUri
+    width: Annotated[int, Field(ge=1, le=2**14)]
+    height: Annotated[int, Field(ge=1, le=2**14)]
+    boxes: Annotated[list[tuple[Number, Number, Number, Number]], Field(max_length=MAX_TOKENS)]
+
+
+class SavedSound(StrictModel):
+    """The sound of the output, with the outline of its wave."""
+
+    uri: DataUri
+    seconds: Annotated[FiniteFloat, Field(ge=0)]
+    frame_seconds: Annotated[FiniteFloat, Field(gt=0)]
+    outline: Annotated[list[tuple[Number, Number]], Field(max_length=4096)]
+
+
 class TraceFile(StrictModel):
     """The whole file."""
 
@@ -95,6 +117,10 @@ class TraceFile(StrictModel):
     attention: list[SavedAttention]
     score: FiniteFloat
     unknown_words: list[str] = Field(default_factory=list)
+    task: Annotated[str, Field(max_length=200)] = "translate"
+    figure: Annotated[str, Field(max_length=200)] = "heatmap"
+    picture: SavedPicture | None = None
+    sound: SavedSound | None = None
 
     @model_validator(mode="after")
     def check_shapes(self) -> "TraceFile":
@@ -109,6 +135,8 @@ class TraceFile(StrictModel):
         for attention in self.attention:
             if attention.shape[1:] != (count[rows[attention.role]], count[columns[attention.role]]):
                 raise ValueError(f"the weights of {attention.name} do not fit the tokens")
+        if self.picture and len(self.picture.boxes) != count["source"]:
+            raise ValueError("the boxes of its picture do not fit the frames")
         return self
 
 

@@ -27,12 +27,13 @@ def export_sentence(registry: ModelRegistry, request: TranslateRequest) -> str:
     The operands of heads are left out where the page would be too large.
     """
     trace, model = trace_json(registry, request), registry.get(request.model)
-    card = trace_only_card(model.card(), trace)
+    own_card = model.card()
+    card = trace_only_card(own_card, trace)
     if model.saved:
         return export_html(trace, card)
     for heads in (True, False):
         recording = record(registry, request, heads=heads)
-        views = (*recording.views(), *card.views)
+        views = ({*recording.views()} & {*own_card.views}) | {*card.views}
         own = replace(card, views=tuple(view for view in ALL_VIEWS if view in views))
         page = export_html(trace, own, recording.responses, recording.to_bytes())
         if len(page.encode()) <= MAIL_BYTES:

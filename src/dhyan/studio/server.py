@@ -49,8 +49,8 @@ MAX_BODY_BYTES = 320 * 1024  # a picture and what else is sent with it
 MAX_HEADER_BYTES = 64 * 1024
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self' data:; "
-    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
+    "img-src 'self' data: blob:; media-src data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
 )
 
 

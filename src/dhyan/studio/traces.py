@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from dhyan.checkpoint import find_checkpoint
 from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.request_job import check
@@ -25,12 +26,21 @@ def trace_of(
 
     def make() -> "Trace":
         from dhyan.insight.trace import Trace, trace_translation
+        from dhyan.insight.traced_media import traced_sound
+        from dhyan.tasks import find_task
 
         if model.saved:
             return Trace.from_json(model.saved.json_of(request.text))
         with model.translator() as translator:
             translation = translate(translator, request, on_tokens)
-            return trace_translation(translator, request.text, translation, model=model.name)
+            return trace_translation(
+                translator,
+                request.text,
+                translation,
+                model=model.name,
+                figure=find_task(translator.task).figure,
+                sound=traced_sound(find_checkpoint(model.path), translation.text),
+            )
 
     return registry.cached_trace(key, make)
 

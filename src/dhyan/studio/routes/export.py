@@ -28,12 +28,16 @@ Characters = Annotated[str, Field(max_length=MAX_FONT_CHARACTERS)]
 
 
 class FigureRequest(TranslateRequest):
-    """Which attention to draw; layer 0 is the last, an empty head means all side by side."""
+    """Which attention to draw; layer 0 is the last, an empty head means all side by side.
+
+    With `of_task` it is the figure of the model's task, if that is no heat map.
+    """
 
     role: Literal["encoder_self", "decoder_self", "cross"] = "cross"
     layer: Annotated[int, Field(ge=0, le=1000)] = 0
     head: Annotated[str, Field(pattern=r"^(avg|max|[1-9]\d{0,2})?$")] = ""
     words: bool = True
+    of_task: bool = False
 
 
 def add(app: FastAPI, registry: ModelRegistry) -> None:
@@ -42,11 +46,16 @@ def add(app: FastAPI, registry: ModelRegistry) -> None:
     @app.post("/api/figure.{suffix}")
     def figure(suffix: Literal["png", "svg", "pdf"], request: FigureRequest) -> Response:
         from dhyan.insight.heatmap import draw_bytes, heatmap
+        from dhyan.insight.task_figures import find_figure
 
-        attention, title = select_map(trace_of(registry, request), request)
-        return Response(
-            draw_bytes(heatmap(attention, title=title), suffix), media_type=MEDIA_TYPES[suffix]
-        )
+        trace = trace_of(registry, request)
+        task_figure = find_figure(trace.figure) if request.of_task else None
+        if task_figure:
+            drawn = task_figure.draw(trace)
+        else:
+            attention, title = select_map(trace, request)
+            drawn = heatmap(attention, title=title)
+        return Response(draw_bytes(drawn, suffix), media_type=MEDIA_TYPES[suffix])
 
     @app.get("/api/font/subset.ttf")
     def font(text: Characters) -> Response:

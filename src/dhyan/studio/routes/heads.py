@@ -120,13 +120,13 @@ def _logprobs(translator: "Translator", text: str, translation: "Translation") -
     """The log-probability of every token of a translation, EOS included."""
     import torch
 
-    from dhyan.batch import Batch, Tokens
+    from dhyan.batch import Batch, Tokens, pad_source
     from dhyan.decoding.forced_decoding import evaluation_mode
     from dhyan.insight.explain import target_ids
 
     check()
     target = Tokens.pad([target_ids(translation)])
-    batch = Batch(Tokens.pad([translator.encode(text)]), target).to(translator.device)
+    batch = Batch(pad_source([translator.encode(text)]), target).to(translator.device)
     with evaluation_mode(translator.ensemble), torch.inference_mode():
         logprobs = translator.ensemble(batch).double().log_softmax(-1)
     return logprobs.gather(-1, batch.labels.ids.unsqueeze(-1)).flatten().tolist()

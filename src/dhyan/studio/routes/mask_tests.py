@@ -150,6 +150,7 @@ def _padding_test(translator: "Translator", request: TranslateRequest) -> Paddin
     from dhyan.insight.explain import target_ids
     from dhyan.special_tokens import EOS
 
+    tokenizer = translator.source_tokenizer
     target = target_ids(translate(translator, request))
     full = translator.encode(request.text)
     half = [*full[: (len(full) - 1) // 2], EOS]
@@ -160,7 +161,7 @@ def _padding_test(translator: "Translator", request: TranslateRequest) -> Paddin
         for attention in attentions
         if attention.role != "decoder_self"
     ]
-    text, tokenizer = translator.with_placeholders(request.text)[0], translator.source_tokenizer
+    text = translator.with_placeholders(request.text)[0]
     tokens = tokenizer.pieces(full, text)
     return PaddingTest(
         tokens=tuple(tokens),
@@ -177,10 +178,10 @@ def _forward(
     import torch
 
     from dhyan.attention_maps import watch
-    from dhyan.batch import Batch, Tokens
+    from dhyan.batch import Batch, Tokens, pad_source
     from dhyan.decoding.forced_decoding import evaluation_mode
 
-    batch = Batch(Tokens.pad(sources), Tokens.pad(targets)).to(translator.device)
+    batch = Batch(pad_source(sources), Tokens.pad(targets)).to(translator.device)
     model = translator.model
     with evaluation_mode(model), torch.inference_mode(), watch(model) as recorder:
         logits = model(batch).float().cpu()

@@ -65,10 +65,10 @@ def project_words(translator: "Translator", text: str) -> Projection:
 
     from dhyan.special_tokens import EOS
 
-    ids = translator.encode(text)
+    tokenizer, ids = translator.source_tokenizer, translator.encode(text)
     if len(ids) - 1 > MAX_TOKENS:
         raise UserError(f"{len(ids) - 1} tokens; the page takes at most {MAX_TOKENS}")
-    words = [word for word in translator.source.words(ids, text) if ids[word.first] != EOS]
+    words = [word for word in tokenizer.words(ids, text) if ids[word.first] != EOS]
     if not MIN_WORDS <= len(words) <= MAX_WORDS:
         raise UserError(f"{len(words)} words; a plane takes from {MIN_WORDS} to {MAX_WORDS}")
     stages, shared = _vectors(translator, ids)

@@ -6,10 +6,11 @@ import { state, set } from "./state.js";
 /**
  * Segmented control: radio buttons side by side.
  * @param {string} label @param {string} key of the state @param {string[][]} options [value, label] of each
+ * @param {{current?: () => string}} [more] `current` is the value to show where the view chooses it
  */
-export function segments(label, key, options) {
+export function segments(label, key, options, { current = () => String(state[key]) } = {}) {
   const buttons = options.map(([value, label]) => el("button", { type: "button", role: "radio",
-    "aria-checked": String(state[key]) === value, tabindex: String(state[key]) === value ? 0 : -1,
+    "aria-checked": current() === value, tabindex: current() === value ? 0 : -1,
     "data-value": value, on: { click: () => choose(value) } }, label));
   function show(value, focus = false) {
     for (const button of buttons) {
@@ -30,9 +31,9 @@ export function segments(label, key, options) {
     const index = buttons.findIndex((button) => button.getAttribute("aria-checked") === "true");
     choose(buttons[(index + offset + buttons.length) % buttons.length].dataset.value, true);
   };
-  if (!options.some(([value]) => value === String(state[key]))) buttons[0]?.setAttribute("tabindex", "0");
+  if (!options.some(([value]) => value === current())) buttons[0]?.setAttribute("tabindex", "0");
   const node = el("div", { class: "segments", role: "radiogroup", "aria-label": label, on: { keydown } }, ...buttons);
-  return Object.assign(node, { sync: () => show(String(state[key])) });
+  return Object.assign(node, { sync: () => show(current()) });
 }
 
 /** Drop-down list. @param {string} label @param {string} key @param {string[][]} options [value, label] of each */

@@ -60,12 +60,12 @@ const DEFAULT_ATTENTION = {
 };
 
 /** Request body of the figure: the attention that the view shows. */
-function figure({ trace }) {
+function figure({ trace, of_task = false }) {
   const defaults = DEFAULT_ATTENTION[state.view] ?? DEFAULT_ATTENTION.translate;
   const requested = (["heads", "head"].includes(state.view) && state.role) || defaults.role;
   const role = trace.attention.some((block) => block.role === requested) ? requested : "cross";
   return { ...requestBody(), role, layer: state.layer || defaults.layer, head: state.head || defaults.head,
-    words: state.unit === "word" };
+    words: state.unit === "word", of_task };
 }
 
 /** Closes the open menu; null when it is closed. @type {((refocus?: boolean) => void) | null} */

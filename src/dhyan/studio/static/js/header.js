@@ -9,10 +9,13 @@ import { showStatus } from "./status.js";
 import { openExport } from "./export.js";
 import { openShortcuts } from "./keyboard.js";
 import { hasModel } from "./embedded_model.js";
-import { exampleList, sentenceFor } from "./example_sentences.js";
+import { choose, exampleList, sentenceFor } from "./example_sentences.js";
 import { openModelCard } from "./model_card.js";
 import { addNotices } from "./notices.js";
+import { pictureInput } from "./picture_input.js";
+import { isPicture } from "./pictures.js";
 import { popover } from "./popover.js";
+import { taskVerb } from "./task_words.js";
 import { fillMarks, markElement } from "./training_marks.js";
 
 const description = el("p", { id: "model-description", class: "muted" }); // beside the status line
@@ -22,6 +25,7 @@ const sentenceMark = markElement("");
 let cards = [];
 let examples = null; // the list in the menu, and the model that it is for
 let listedFor = "";
+let picture = null; // the input of a model that reads pictures
 
 /** @param {ModelCard[]} models */
 export function header(models) {
@@ -93,12 +97,13 @@ function sentenceForm() {
         send();
       }
     } } });
+  picture = pictureInput((name) => choose(name));
   return el("form", { class: "sentence-form", role: "search", on: { submit: (event) => {
     event.preventDefault();
     send();
-  } } }, el("div", { class: "sentence-box" }, el("div", { class: "sentence-field", on: { click: () => box.focus() } }, box),
+  } } }, el("div", { class: "sentence-box" }, el("div", { class: "sentence-field", on: { click: () => box.focus() } }, box), picture,
     el("span", { id: "sentence-mark" }, sentenceMark), el("span", { id: "sentence-length", class: "error", role: "alert" })),
-  el("button", { class: "primary", type: "submit" }, message("translate")),
+  el("button", { class: "primary", type: "submit", id: "send" }, taskVerb(card())),
   el("a", { class: "skip-link", href: "#view", on: { click: focusPicture } }, message("skip_picture")));
 }
 
@@ -112,6 +117,7 @@ function focusPicture(event) {
 }
 
 function send() {
+  if (readsPictures()) return state.text ? document.dispatchEvent(new CustomEvent("retranslate")) : document.querySelector("#picture")?.focus();
   const words = document.querySelector("#sentence").value.normalize("NFC").trim();
   if (!cards.length) showStatus(message("no_model"));
   if (words.length > MAX_TEXT) return document.querySelector("#sentence").focus(); // the box says why
@@ -184,10 +190,18 @@ const describeScores = (card) => Object.entries(card?.test_scores ?? {}).map(([n
 /** The scores as shown beside the name; a model without them says so. */
 export const scoresText = (card) => (!card || card.saved ? "" : describeScores(card) ? message("unseen_scores", describeScores(card)) : message("unscored"));
 
+/** Whether the selected model reads pictures; a saved trace shows its name. */
+const readsPictures = () => card()?.source === "picture" && !allSaved();
+
 /** Show the state in the header's controls. */
 function syncState() {
   const box = document.querySelector("#sentence");
-  if (box.value !== state.text) box.value = state.text;
+  const text = isPicture(state.text) && !allSaved() ? "" : state.text;
+  if (box.value !== text) box.value = text;
+  document.querySelector(".sentence-field").hidden = readsPictures();
+  picture.hidden = !readsPictures();
+  picture.sync();
+  document.querySelector("#send").textContent = taskVerb(card());
   grow();
   document.querySelector("#model").value = state.model;
   document.querySelector("#beam").value = String(state.beam);

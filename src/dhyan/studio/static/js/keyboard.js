@@ -48,7 +48,7 @@ const ACTIONS = {
   s: () => set({ scale: state.scale === "sqrt" ? "linear" : "sqrt" }, { replace: true }),
   x: () => set({ specials: showsSpecials() ? "0" : "1" }, { replace: true }),
   n: () => set({ numbers: state.numbers === "1" ? "0" : "1" }, { replace: true }),
-  T: () => set({ display: state.display === "table" ? "map" : "table" }, { replace: true }),
+  T: () => set({ display: state.display === "table" ? "" : "table" }, { replace: true }),
   "[": () => stepSelection("layer", -1),
   "]": () => stepSelection("layer", 1),
   "{": () => stepSelection("head", -1),

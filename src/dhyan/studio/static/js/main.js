@@ -14,6 +14,7 @@ import { bindShortcuts } from "./keyboard.js";
 import { setExportSource } from "./export.js";
 import { sentenceFor, setExamples } from "./example_sentences.js";
 import { noticeBox, addNotices } from "./notices.js";
+import { taskVerb } from "./task_words.js";
 import { hasModel, isReady, loadModel } from "./embedded_model.js";
 import { standalone } from "./embedded_trace.js";
 
@@ -30,7 +31,7 @@ async function start() {
   const [models, colors, examples] = await Promise.all([get("/api/models"), get("/api/colors"), standalone && !hasModel ? [] : get("/api/examples")])
     .catch((error) => [null, showStatus(error)]);
   if (!models) return;
-  setExamples(examples);
+  await setExamples(examples);
   setPalette(colors);
   const saved = models.length > 0 && models.every((model) => model.saved);
   document.documentElement.toggleAttribute("data-saved", saved);
@@ -95,6 +96,7 @@ function viewsForModel(room) {
 /** The lesson of the view; that of Translate depends on the model. */
 function lessonName() {
   if (viewName() !== "translate") return viewName();
+  if (card()?.codecs) return "task";
   if (["none", "bottleneck"].includes(card()?.score ?? "")) return "one_vector";
   return (card()?.target_language ?? "hi") === "hi" ? "translate" : "word_order";
 }
@@ -148,7 +150,7 @@ function renderNavigation() {
   const rooms = Object.keys(ROOMS).filter((room) => viewsOf(room).length);
   const views = viewsForModel(current);
   setChildren(document.querySelector("#navigation"), el("h2", { id: "navigation-title", class: "visually-hidden" }, message("rooms")),
-    el("ul", { class: "rooms" }, ...rooms.map((room) => navigationLink(message(`room_${room}`), room === current ? state.view : viewsForModel(room)[0], room === current))),
+    el("ul", { class: "rooms" }, ...rooms.map((room) => navigationLink(room === "translate" ? taskVerb(card()) : message(`room_${room}`), room === current ? state.view : viewsForModel(room)[0], room === current))),
     views.length > 1 && el("ul", { class: "room-views", "aria-label": message(`room_${current}`) },
       ...views.map((view) => navigationLink(message(`view_${view}`), view, view === state.view))));
   for (const list of document.querySelectorAll("#navigation ul")) {

@@ -57,7 +57,7 @@ const KEYS = {
   transliterate: { default: "0", values: ["0", "1"] }, // Hindi in Latin letters too
   pinned: { default: 0, min: 0, max: 600 }, // pinned target step; 0: none
   prefix: { default: "", maxLength: 500 },
-  display: { default: "map", values: ["map", "ribbons", "table"] },
+  display: { default: "", values: ["", "figure", "map", "ribbons", "table"] }, // "": the figure of the task, or the map
   toy: { default: "", maxLength: 6000 },
   order: { default: "", values: ["", "entropy", "diagonal", "previous", "first", "importance"] }, // order of heads
   ablated: { default: "0", values: ["0", "1"] }, // the head is switched off

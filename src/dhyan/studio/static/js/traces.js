@@ -1,6 +1,7 @@
 /** Cache of traces for the sentence and model of the state. */
 
 import { post, stream } from "./api.js";
+import { sourceOf } from "./pictures.js";
 import { state } from "./state.js";
 
 const MAX_CACHED = 12;
@@ -8,7 +9,7 @@ const cache = new Map();
 
 /** Request body with the sentence and model of the state, or others. */
 export const requestBody = ({ text = state.text, model = state.model, beam = state.beam, prefix = state.prefix } = {}) =>
-  ({ text, model, beam, prefix });
+  ({ text: sourceOf(text), model, beam, prefix });
 
 const keyOf = (body) => JSON.stringify([body.text, body.model, body.beam, body.prefix]);
 

@@ -3,6 +3,7 @@
 import { post } from "./api.js";
 import { el } from "./dom.js";
 import { message } from "./messages.js";
+import { isPicture } from "./pictures.js";
 import { state } from "./state.js";
 
 const answers = new Map(); // by model and sentence: true, false, or null if it is not known
@@ -14,7 +15,7 @@ export const markElement = (text) => el("span", { class: "mark", hidden: true, "
 /** Whether the current model saw each sentence in training; null if it is not known. @param {string[]} texts @returns {Promise<(boolean | null)[]>} */
 export async function seenInTraining(texts) {
   const model = state.model;
-  const missing = [...new Set(texts)].filter((text) => text && !answers.has(keyOf(text, model)));
+  const missing = [...new Set(texts)].filter((text) => text && !isPicture(text) && !answers.has(keyOf(text, model)));
   if (missing.length && model) {
     const seen = await post("/api/seen", { model, texts: missing }).catch(() => undefined); // it is asked again
     if (seen !== undefined) missing.forEach((text, index) => answers.set(keyOf(text, model), seen ? seen[index] : null));

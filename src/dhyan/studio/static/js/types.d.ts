@@ -37,7 +37,35 @@ interface Trace {
   attention: AttentionBlock[];
   score: number;
   unknown_words?: string[];
+  task?: string;
+  figure?: string;
+  picture?: TracedPicture | null;
+  sound?: TracedSound | null;
 }
+
+/** A picture as a data URI, its size, and the part of it (left, top, right, bottom) that each frame shows. */
+interface TracedPicture { uri: string; width: number; height: number; boxes: [number, number, number, number][] }
+
+/** A sound as a data URI of a WAV file, and the lowest and highest sample of equal spans. */
+interface TracedSound { uri: string; seconds: number; frame_seconds: number; outline: [number, number][] }
+
+/** What a figure of a task is drawn from: the trace, its attention by words, and what a word that is chosen calls. */
+interface FigureOptions {
+  trace: Trace;
+  view: any;
+  card: Partial<ModelCard>;
+  selected: [number, number];
+  onFocus: (row: number | null, column: number | null) => void;
+  onHover: (row: number | null, column: number | null) => void;
+}
+
+/** A figure of a task; what it has no use for may be absent. */
+type TaskFigure = HTMLElement & {
+  setCrosshair?: (row: number | null, column: number | null) => void;
+  setFocus?: (cell: [number, number], options: { focus: boolean }) => void;
+  setPinned?: (row: number | null) => void;
+  summary?: () => string;
+};
 
 /** Tokens or words of a sequence, each with its tokens. */
 interface Unit { text: string; special: boolean; tokens: number[] }
@@ -52,6 +80,9 @@ interface ModelCard {
   source_language: string;
   target_language: string;
   task: string;
+  synthetic: string;
+  source: "text" | "picture";
+  codecs: boolean;
   saved: string;
   views: string[];
   test_scores: Record<string, number>;
@@ -134,6 +165,8 @@ interface NumberTable { values: number[][]; rows: string[]; columns: string[] }
 interface ExportData {
   picture?: Element | null;
   table?: NumberTable | null;
+  /** Whether the view shows the figure of the model's task. */
+  of_task?: boolean;
   trace?: Trace | null;
 }
 
@@ -164,8 +197,8 @@ interface Element extends HTMLOrSVGElement, ElementCSSInlineStyle {}
 interface ParentNode {
   querySelector(selector: "#sentence"): HTMLTextAreaElement;
   querySelector(selector: "#model" | "#beam"): HTMLSelectElement;
-  querySelector(selector: "#copy-link" | "#export"): HTMLButtonElement;
-  querySelector(selector: "#view" | "#lesson" | "#header" | "#navigation" | "#status" | "#theme" | "#model-scores" | "#sentence-mark" | "#sentence-length" | "body > footer"): HTMLElement;
+  querySelector(selector: "#copy-link" | "#export" | "#send"): HTMLButtonElement;
+  querySelector(selector: ".sentence-field" | "#view" | "#lesson" | "#header" | "#navigation" | "#status" | "#theme" | "#model-scores" | "#sentence-mark" | "#sentence-length" | "body > footer"): HTMLElement;
   querySelector(selector: `#view select${string}` | `select[${string}`): HTMLSelectElement | null;
   querySelector(selector: "[aria-current]"): HTMLElement | null;
 }

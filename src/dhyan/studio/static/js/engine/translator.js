@@ -171,6 +171,7 @@ export class Translator {
       steps: logprobs.map((row, at) => this.#step(row, output[at])),
       attention: this.model.attentions.map((attention) => ({ ...attention, ...packWeights(calls[attention.name].map(({ weights }) => weights), lengths[attention.role]) })),
       score: hypothesis.score, unknown_words: await this.#unknownWords(text, source.slice(0, -1)),
+      task: "translate", figure: "heatmap", picture: null, sound: null,
     };
   }
 

@@ -21,7 +21,7 @@ const width = () => state.beam_width || (state.beam > 1 ? state.beam : DEFAULT_W
 /** @returns {View} */
 export function open() {
   const widths = el("div", { class: "segments", role: "radiogroup", "aria-label": message("beam_width_label"), on: { keydown: moveWidth } });
-  const tabs = segments(message("beam_picture"), "display", [["map", message("beam_tree")], ["table", message("table")]]);
+  const tabs = segments(message("beam_picture"), "display", [["map", message("beam_tree")], ["table", message("table")]], { current: () => (state.display === "table" ? "table" : "map") });
   const droppedToggle = toggle(message("beam_dropped_toggle"), "dropped");
   const [answer, results, picture, details, legend] = ["answer", "results", "scroll", "details", "legend"].map((name) => el("div", { class: `beam-${name}` }));
   const content = el("div", { class: "beam-content", hidden: true }, answer, picture, legend, details, results);

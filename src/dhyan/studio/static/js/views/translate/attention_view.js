@@ -27,7 +27,7 @@ export function attentionView(trace, card, options) {
   const columns = units(trace.source, options.unit, specials, card.source_language ?? "en", false);
   const values = rows.map((row) => columns.map((column) => share(table, row.tokens, column.tokens)));
   const hidden = hiddenWeights(trace, rows, columns, table);
-  return { block, tables, which, rows, columns, values,
+  return { block, tables, which, pictured: Boolean(trace.picture), rows, columns, values,
     attends,
     symbols: !hasSelfAttention(trace) ? ["c", "h"] : Number(which) >= 1 ? ["z", "v"] : null,
     layers: blocksOf(trace, "cross").length,

@@ -3,6 +3,7 @@
 import { el, setChildren } from "../../dom.js";
 import { keepFocus } from "../../focus.js";
 import { controls, list, segments } from "../../controls.js";
+import { figureOf } from "../../figures.js";
 import { drawHeatmap } from "../../heatmap.js";
 import { drawRibbons } from "../../ribbons.js";
 import { formatNumber } from "../../numbers.js";
@@ -12,6 +13,8 @@ import { message } from "../../messages.js";
 import { failureNote, showStatus } from "../../status.js";
 import { card } from "../../header.js";
 import { streamTrace, invalidateTrace } from "../../traces.js";
+import { isPicture, pictureOf } from "../../pictures.js";
+import { taskTitle, workingText } from "../../task_words.js";
 import { hasModel, isReady } from "../../embedded_model.js";
 import { completion, headOf, convertPosition, ranked, rowStatistics, attentionView, strongest, tokensOf } from "./attention_view.js";
 import { sentencePair } from "./sentence_pair.js";
@@ -36,15 +39,16 @@ export function open() {
   const pair = sentencePair({ leave: () => showSelection(), select: (row, column, { hover }) => (hover ? preview(row, column) : choose(row, column)) });
   const [controlBar, notice, picture, side, legendBox, stepsBox] = ["controls", "notice", "picture", "side", "legend", "steps"].map((name) =>
     el("div", { class: `translate-${name}` }));
-  const tabs = segments(message("translate_display"), "display", [["map", message("map")], ["ribbons", message("ribbons")], ["table", message("table")]]);
+  let trace = null;
+  let view = null;
+  let tabs = displayTabs();
+  const heading = el("h1", { id: "view-title" }, taskTitle(card()));
   const tools = el("div", { class: "translate-tools" }, tabs);
   const live = el("p", { class: "live", "aria-live": "polite" });
   const openButton = el("button", { type: "button", class: "primary open-arithmetic", on: { click: () => openCell(...selection()) } });
   const mapLayout = el("div", { class: "map-layout" }, el("div", { class: "map-column" }, live, picture, openButton, legendBox), side);
   const node = el("section", { class: "translate", "aria-labelledby": "view-title" },
-    el("header", { class: "translate-head" }, el("h1", { id: "view-title" }, message("translate_title")), tools), controlBar, notice, pair.node, mapLayout, stepsBox);
-  let trace = null;
-  let view = null;
+    el("header", { class: "translate-head" }, heading, tools), controlBar, notice, pair.node, mapLayout, stepsBox);
   let display = null;
   let selectedBy = ""; // last selection: "row", "column", or "" before the first
   let stop = new AbortController();
@@ -74,10 +78,14 @@ export function open() {
     const empty = !state.text || !state.model;
     node.classList.toggle("loading", true);
     node.classList.toggle("empty", empty);
-    setChildren(notice, empty ? firstSteps() : el("p", { class: "muted" }, message("working")));
+    delete node.dataset.display;
+    setChildren(heading, taskTitle(card()));
+    setChildren(notice, empty ? firstSteps() : el("p", { class: "muted" }, workingText(card())));
+    if (isPicture(state.text) && !pictureOf(state.text) && hasServer()) return setChildren(notice, failureNote(new Error(message("picture_missing"))));
     if (empty) return showStatus(message(state.model ? "ready" : "no_model"));
-    pair.begin(state.text, modelCard().source_language);
-    showStatus(message("working"));
+    node.classList.toggle("pictured", isPicture(state.text));
+    pair.begin(isPicture(state.text) ? "" : state.text, modelCard().source_language);
+    showStatus(workingText(card()));
     const began = performance.now();
     const loading = loadingProgress(notice);
     if (hasModel && !isReady()) loading.show("weights", state.model);
@@ -102,6 +110,7 @@ export function open() {
 
   /** Summary with the largest weight of the map, without special tokens. */
   function summary() {
+    if (display?.summary) return [display.summary(), trace.finished ? "" : message("translate_unfinished")].filter(Boolean).join(" ");
     const rows = view.rows.map((row, index) => index).filter((index) => !view.rows[index].special && isWord(view.rows[index].text));
     const best = rows.map((row) => [row, ...strongest(view.values[row].map((value, index) => (view.columns[index].special ? -1 : value)))])
       .sort((a, b) => b[2] - a[2])[0];
@@ -122,22 +131,25 @@ export function open() {
     setChildren(notice, quality(trace, modelCard(), state.text), forcedNotice());
     renderControls();
     pair.show(view, trace, forcedRows());
-    display = attends() ? { map, ribbons, table }[state.display]() : el("div");
-    node.dataset.display = state.display;
+    const kind = displayKind();
+    node.classList.toggle("pictured", view.pictured);
+    display = kind === "figure" || attends() ? { figure, map, ribbons, table }[kind]() : el("div");
+    node.dataset.display = kind;
     tabs.hidden = !attends();
-    setChildren(picture, !attends() && bottleneckDiagram(view, picture.clientWidth - 42), display);
-    setChildren(legendBox, attends() && legend(view, { ...state, scale: colorScale(), hasNumbers: Boolean(display.querySelector(".digits")) }));
+    setChildren(picture, !attends() && kind !== "figure" && bottleneckDiagram(view, picture.clientWidth - 42), display);
+    setChildren(legendBox, attends() && kind !== "figure" && legend(view, { ...state, display: kind, scale: colorScale(), hasNumbers: Boolean(display.querySelector(".digits")) }));
     setChildren(stepsBox, allSteps(trace, view));
-    openButton.hidden = state.display !== "map" || !attends();
+    openButton.hidden = kind !== "map" || !attends();
     showSelection();
     animation.refresh();
   }
 
   /** Controls; rebuilt only when the numbers of layers and heads change. */
   function renderControls() {
-    const shape = `${view.layers} ${view.tables.length} ${modelCard().target_language} ${attends()}`;
+    const shape = `${view.layers} ${view.tables.length} ${modelCard().target_language} ${attends()} ${trace.figure}`;
     if (controlBar.dataset.shape === shape) return choosers.forEach((control) => control.sync());
     controlBar.dataset.shape = shape;
+    tabs = displayTabs();
     const many = view.tables.length > 1;
     const numbered = (count) => Array.from({ length: count }, (_, index) => [String(index + 1), String(index + 1)]);
     if (many && !state.layer) state.layer = view.layers;
@@ -153,6 +165,21 @@ export function open() {
     setChildren(tools, tabs, playButton(), settings.button, settings.panel);
     return setChildren(controlBar, many && controls(...choosers.filter((control) => control !== tabs && control !== settings)));
   }
+
+  /** The display of the state: by default the figure of the task, or the map. */
+  function displayKind() {
+    const hasFigure = Boolean(trace && figureOf(trace));
+    if (!state.display) return hasFigure ? "figure" : "map";
+    return state.display === "figure" && !hasFigure ? "map" : state.display;
+  }
+
+  /** The kinds of picture, the figure of the task first. */
+  function displayTabs() {
+    const kinds = ["map", "ribbons", "table"].map((kind) => [kind, message(kind)]);
+    return segments(message("translate_display"), "display", trace && figureOf(trace) ? [["figure", message("task_figure")], ...kinds] : kinds, { current: displayKind });
+  }
+
+  const figure = () => figureOf(trace)({ trace, view, card: modelCard(), selected: /** @type {[number, number]} */ (selection()), onFocus: choose, onHover: preview });
 
   const map = () => drawHeatmap({
     values: view.values, rows: view.rows, columns: view.columns, label: message("heatmap_label"),
@@ -220,14 +247,14 @@ export function open() {
   function describe(row, column, announced) {
     pair.highlight(row, row === null ? column : null, view, colorScale());
     pair.showRunnersUp(row === null ? null : runnersUp(trace, view.rows[row]), modelCard().target_language);
-    if (state.display === "map") display.setCrosshair?.(...(announced ? [null, null] : [row, column]));
+    if (node.dataset.display === "map") display.setCrosshair?.(...(announced ? [null, null] : [row, column]));
     else if (announced && !selectedBy && !state.pinned) display.setCrosshair?.(null, null);
     else display.setCrosshair?.(row, row === null ? column : null);
     for (const weights of picture.querySelectorAll("tr[data-row]")) weights.classList.toggle("selected", Number(weights.dataset.row) === row);
     setChildren(side, row === null ? columnPanel(view, column, swapOf(column)) : rowPanel(view, trace, row));
     const [selectedRow, selectedColumn] = selection();
     setChildren(openButton, message("translate_open", view.rows[selectedRow].text, view.columns[selectedColumn].text));
-    const index = state.display === "map" && column !== null ? column : strongest(view.values[row] ?? [0])[0];
+    const index = node.dataset.display === "map" && column !== null ? column : strongest(view.values[row] ?? [0])[0];
     announce(row === null ? columnText(column) : cellText(row, index) + (state.pinned === row + 1 ? ` · ${message("translate_pinned")}` : ""), announced);
   }
 
@@ -321,7 +348,7 @@ export function open() {
         if (view) display?.setFocus?.(selection(), { focus: false, announce: false });
       }
     },
-    exportData: () => ({ trace, picture: trace && picture.querySelector("svg, table"),
+    exportData: () => ({ trace, of_task: trace && displayKind() === "figure", picture: trace && picture.querySelector("svg, table"),
       table: trace && attends() && { values: view.values, rows: view.rows.map((row) => row.text), columns: view.columns.map((column) => column.text) } }),
     close() {
       stop.abort();

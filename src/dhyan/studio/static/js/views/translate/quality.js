@@ -23,6 +23,7 @@ export function assess(trace) {
 
 /** The notice, if there is a reason. */
 export function quality(trace, card, text) {
+  if (trace.picture) return null;
   const letters = LETTER_CORPORA.includes(card.synthetic) && [...text.replace(/\s/g, "")].join(" ");
   if (letters && letters !== text.trim()) {
     return notice(message("quality_spaced"), el("button", { type: "button", on: { click: () => set({ text: letters, target: 1, source: 1, prefix: "" }) } },
@@ -31,7 +32,7 @@ export function quality(trace, card, text) {
   const { words, unknown, probability } = assess(trace);
   const low = probability < LOW_PROBABILITY;
   const length = trace.target.words.filter((word) => /\p{L}/u.test(word)).length;
-  const short = words.length >= LONG_SENTENCE && length < SHORT_SHARE * words.length;
+  const short = !card.codecs && words.length >= LONG_SENTENCE && length < SHORT_SHARE * words.length;
   const foreign = isForeign(words, card.source_language);
   if (foreign) return notice(message("quality_foreign", languageName(card.source_language)));
   if (!unknown.length && !low && !short) return null;
