@@ -6,21 +6,20 @@ import pytest
 import torch
 
 import dhyan
-
 from dhyan.data.rendered_text import default_font, render_text
 from dhyan.data.scenes import Scene, SceneObject
 from dhyan.text.normalize import normalize
+from experiments.tasks.picture_data import KINDS, write_lines
 from experiments.tasks.picture_scores import (
     BoxWeights,
     box_weights,
     character_boxes,
+    main,
     named_objects,
     overlap,
-    main,
     summary,
     tesseract_rates,
 )
-from experiments.tasks.picture_data import KINDS, write_lines
 
 STRIPS = [(4.0 * at, 0.0, 4.0 * at + 4, 10.0) for at in range(5)]
 BAR = SceneObject("bar", "green", "small", (0, 0))
