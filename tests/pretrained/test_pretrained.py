@@ -141,6 +141,14 @@ def test_only_models_that_are_there_have_names(models):
     assert find_pretrained("en-fr") is None
 
 
+def test_models_of_sentences_come_first_so_that_the_studio_opens_with_one(tmp_path, monkeypatch):
+    for name in ("en-pronunciation", "a-model", "hi-transliteration", "en-fr-bahdanau"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "card.json").write_text("{}")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert model_names() == ["en-fr-bahdanau", "hi-transliteration", "en-pronunciation", "a-model"]
+
+
 def test_an_unknown_name_is_an_error_that_lists_the_models(models, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"en-hj: no such model folder.*en-hi-bahdanau.*'en-hi'\?"):
