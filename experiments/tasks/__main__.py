@@ -1,7 +1,8 @@
 """`python -m experiments.tasks ocr-data|scene-data|ocr-baseline`: data and baselines of pictures.
 
 `ocr-data OUT` draws lines of Hindi in fonts of Debian: `train`, `valid`, and test sets in held-out
-fonts. `scene-data OUT` draws scenes with captions and writes their grids of cells. `ocr-baseline OUT`
+fonts; with `--height 32`, that of the recipe, pictures of training are small files.
+`scene-data OUT` draws scenes with captions and writes their grids of cells. `ocr-baseline OUT`
 measures Tesseract on the test sets of `ocr-data` and writes a result file.
 """
 
@@ -24,7 +25,8 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=5000, help="training lines or scenes")
     parser.add_argument("--test-count", type=int, default=500, help="test lines or scenes")
     parser.add_argument("--max-words", type=int, default=6, help="of a line")
-    parser.add_argument("--no-boxes", action="store_true", help="of ocr-data: faster")
+    parser.add_argument("--height", type=int, default=0, help="of training lines; 0: their own")
+    parser.add_argument("--no-boxes", action="store_true", help="of training lines: faster")
     parser.add_argument("--side", type=int, default=64, help="of a scene, in pixels")
     parser.add_argument("--language", default="en", choices=("en", "hi"), help="of captions")
     parser.add_argument("--jobs", type=int, default=2, help="processes of Tesseract at once")
@@ -41,6 +43,7 @@ def main(words: list[str]) -> None:
                 lines=given.count,
                 test_lines=given.test_count,
                 max_words=given.max_words,
+                height=given.height,
                 boxes=not given.no_boxes,
             )
         case "scene-data":

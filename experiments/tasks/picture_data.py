@@ -5,42 +5,74 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from dhyan.data.pairs import Pair
 from dhyan.data.primer import generate_sentences
 from dhyan.data.rendered_text import DIGITS, RenderedText, hindi_lines, rendered_lines
 from dhyan.data.scene_cells import scene_cell_pairs
 from dhyan.data.scenes import Scene, generate_scenes
 from dhyan.data.write_pictures import Example, write_pictures
+from dhyan.text.image_frames import COLOURS
 from experiments.tasks.fonts import HELD_OUT, TRAINING, find_fonts
 
 VALID_SEED, TEST_SEED = 2, 3
 KINDS = ("sentences", "words", "digits")
+GREYS = 16  # of a small picture: 4 bits a pixel
+GREY_STEP = 255 // (GREYS - 1)
 
 
 def write_ocr_data(
-    out: Path, *, lines: int, test_lines: int, max_words: int, boxes: bool = True
+    out: Path, *, lines: int, test_lines: int, max_words: int, height: int = 0, boxes: bool = True
 ) -> None:
-    """`train`, `valid` in training fonts; `test-sentences`, `-words`, `-digits` in held-out fonts."""
+    """`train`, `valid` in training fonts; `test-sentences`, `-words`, `-digits` in held-out fonts.
+
+    With a height, pictures of training have it and few grey values, so that their files are small.
+    Boxes of letters are measured for the tests, and with `boxes` for the training too.
+    """
     fonts = find_fonts(TRAINING)
     for name, seed, count in (("train", 1, lines), ("valid", VALID_SEED, max(50, lines // 50))):
         split = "train" if name == "train" else "valid"
         texts = islice(hindi_lines(seed=seed, split=split, max_words=max_words), count)
-        write_lines(out / name, texts, fonts, seed=seed, boxes=boxes)
+        write_lines(out / name, texts, fonts, seed=seed, height=height, boxes=boxes)
     for kind in KINDS:
         texts = islice(texts_of_kind(kind), -(-test_lines // len(KINDS)))
-        write_lines(out / f"test-{kind}", texts, find_fonts(HELD_OUT), seed=TEST_SEED, boxes=boxes)
+        write_lines(out / f"test-{kind}", texts, find_fonts(HELD_OUT), seed=TEST_SEED, boxes=True)
 
 
 def write_lines(
-    folder: Path, texts: Iterable[str], fonts: Sequence[Path], *, seed: int, boxes: bool
+    folder: Path,
+    texts: Iterable[str],
+    fonts: Sequence[Path],
+    *,
+    seed: int,
+    height: int = 0,
+    boxes: bool,
 ) -> None:
-    """Draw lines into a folder."""
+    """Draw lines into a folder, at their own height or at this one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    write_pictures(folder, map(_example, rendered_lines(texts, fonts, seed=seed, boxes=boxes)))
+    lines = rendered_lines(texts, fonts, seed=seed, boxes=boxes)
+    write_pictures(folder, (small_line(line, height) if height else _line(line) for line in lines))
 
 
-def _example(line: RenderedText) -> Example:
+def _line(line: RenderedText) -> Example:
     return line.image, line.text, line.boxes
+
+
+def small_line(line: RenderedText, height: int) -> Example:
+    """A line scaled to a height, as a model scales it, in `GREYS` grey values, with its boxes."""
+    from PIL import Image
+
+    scale = height / line.image.height
+    size = max(1, round(line.image.width * scale)), height
+    grey = np.asarray(line.image.resize(size, Image.Resampling.BILINEAR))
+    image = Image.fromarray(np.rint(grey / GREY_STEP).astype(np.uint8), "P")
+    image.putpalette([value * GREY_STEP for value in range(GREYS) for _ in range(COLOURS)])
+    boxes = [
+        (text, (left * scale, top * scale, right * scale, bottom * scale))
+        for text, (left, top, right, bottom) in line.boxes
+    ]
+    return image, line.text, boxes
 
 
 def texts_of_kind(kind: str) -> Iterator[str]:

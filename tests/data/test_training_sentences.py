@@ -145,6 +145,16 @@ def test_a_file_without_words_does_not_call_any_unseen(monkeypatch):
     assert merge([SEEN, again]).unseen_words("zorblat") == []
 
 
+def test_a_corpus_read_as_characters_keeps_sentences_without_words(tmp_path):
+    source, target = write_corpus(tmp_path)
+    settings = {"data.source": str(source), "data.target": str(target)}
+    codec = {"text.source_codec": "characters", "text.target_codec": "characters"}
+    text = read_corpus(load_recipe("numbers", {**settings, **codec}))
+    seen = text.training_sentences()
+    assert all(pair.source in seen for pair in text.training)
+    assert seen.unseen_words("zorblat") == []
+
+
 def test_folding_is_idempotent():
     for sentence in (*SENTENCES, "İstanbul", "ẞ.", "ǰ", "a . . ."):
         assert fold_sentence(fold_sentence(sentence)) == fold_sentence(sentence)

@@ -1,5 +1,7 @@
 """Tiny models with random weights, packed under the names of pretrained models."""
 
+from dataclasses import replace
+
 from dhyan.pretrained.card import Card, TestScore, TrainingText
 from dhyan.run.slim_export import write_slim
 from tests.model_check.valid_model import model_files, write_model
@@ -30,16 +32,23 @@ CARD = Card(
     command="python -m experiments.pretrained train",
     date="2026-11-18",
 )
+WORD_CARD = replace(
+    CARD,
+    about="Words to phonemes, for tests.",
+    target_language="",
+    scores={"exact": TestScore("exact match", 61.5, "sentences:20")},
+    task="pronounce",
+)
 FEW = ("en-hi-transformer", "en-hi-bahdanau", "mine")
 
 
-def write_packed(models, run, name, *, precision="int8"):
+def write_packed(models, run, name, *, precision="int8", card=CARD):
     """A run folder with a tiny model, and the pretrained model that is packed from it."""
     languages = {"data.source_language": "en", "data.target_language": "hi"}
     write_model(
         run, model_files("transformer" if name.endswith("transformer") else "rnn", **languages)
     )
-    return write_slim(run, models / name, precision=precision, card=CARD.to_json())
+    return write_slim(run, models / name, precision=precision, card=card.to_json())
 
 
 def write_all(folder, names=FEW):

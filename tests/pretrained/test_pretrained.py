@@ -24,23 +24,28 @@ from dhyan.pretrained import (
     find_pretrained,
     model_folder,
     model_names,
+    size_of,
 )
 from dhyan.pretrained.card import Card, parse_card, read_card
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 from dhyan.studio.examples import DEFAULT
 from experiments.pretrained.corpus import Primer, primer_pairs, without_everyday
 from experiments.pretrained.key_words import has_key_words
-from tests.pretrained.packed_models import CARD
+from tests.pretrained.packed_models import CARD, WORD_CARD, write_packed
 from tests.serving.running_server import start_and_stop
 from tests.studio.running_server import running
 from tests.tiny_models import environment, here, write_corpus
 
 SHIPPED = sorted(path.parent.name for path in MODELS.glob("*/card.json"))
-MAX_SHIPPED_BYTES = 40_000_000  # on disk; the wheel's share has a test of its own
+MAX_SHIPPED_BYTES = 40_000_000  # of sentences, on disk; the wheel's share has a test of its own
+MAX_WORD_MODEL_BYTES = 5_000_000
+WORD_MODELS = {"hi-transliteration": "dilli", "en-pronunciation": "attention"}
 
 
-def test_eight_names_are_known():
+def test_ten_names_are_known_and_those_of_words_come_last():
+    assert NAMES[-2:] == tuple(WORD_MODELS)
     assert {*NAMES, *ALIASES} == {
+        *WORD_MODELS,
         *("en-hi", "en-hi-no-attention", "en-hi-bahdanau", "en-hi-luong", "en-hi-transformer"),
         *("en-fr", "en-fr-bahdanau", "en-fr-transformer"),
     }
@@ -51,28 +56,50 @@ def test_the_package_holds_known_models_of_bounded_size(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     assert set(SHIPPED) <= set(NAMES)
     assert sorted(model_names()) == SHIPPED
-    files = [path for name in SHIPPED for path in (MODELS / name).iterdir()]
-    assert sum(path.stat().st_size for path in files) <= MAX_SHIPPED_BYTES
+    sizes = {name: size_of(name) for name in SHIPPED}
+    assert all(size <= MAX_WORD_MODEL_BYTES for name, size in sizes.items() if name in WORD_MODELS)
+    sentences = (size for name, size in sizes.items() if name not in WORD_MODELS)
+    assert sum(sentences) <= MAX_SHIPPED_BYTES
+
+
+def shipped(*, words):
+    return [name for name in model_names() if (name in WORD_MODELS) == words]
+
+
+def check_shipped(name, translator):
+    card = card_of(name)
+    assert card.task == translator.task
+    assert card.parameters == sum(weight.numel() for weight in translator.model.parameters())
+    assert card.limits
+    assert all(text.licence and text.attribution for text in card.data)
+    assert all(score.signature for score in card.scores.values())
+    return card
 
 
 def test_every_shipped_model_is_whole_and_translates(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    for name in model_names():
-        card, translator = card_of(name), dhyan.load(name, device="cpu")
+    for name in shipped(words=False):
+        translator = dhyan.load(name, device="cpu")
+        card = check_shipped(name, translator)
         languages = tuple(name.split("-")[:2])
         assert (card.source_language, card.target_language) == languages
         assert (translator.source_language, translator.language) == languages
-        assert card.parameters == sum(weight.numel() for weight in translator.model.parameters())
         assert card.scores["bleu"].value > 5
-        assert card.scores["bleu"].signature
-        assert card.limits
-        assert all(text.licence and text.attribution for text in card.data)
         assert all(translation.text for translation in translator(list(EVERYDAY_SENTENCES[:5])))
+
+
+def test_every_shipped_model_for_words_is_whole_and_writes_one(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for name in shipped(words=True):
+        translator = dhyan.load(name, device="cpu")
+        card = check_shipped(name, translator)
+        assert card.scores["exact"].value > 40
+        assert translator(WORD_MODELS[name])[0].text
 
 
 def test_no_shipped_model_was_trained_on_an_everyday_sentence(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
-    for name in model_names():
+    for name in shipped(words=False):
         seen = read_training_sentences(name)
         assert seen.has_words
         assert 50_000 < len(seen) < 1.2 * sum(text.pairs for text in card_of(name).data)
@@ -114,6 +141,14 @@ def test_only_models_that_are_there_have_names(models):
     assert find_pretrained("en-fr") is None
 
 
+def test_models_of_sentences_come_first_so_that_the_studio_opens_with_one(tmp_path, monkeypatch):
+    for name in ("en-pronunciation", "a-model", "hi-transliteration", "en-fr-bahdanau"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "card.json").write_text("{}")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert model_names() == ["en-fr-bahdanau", "hi-transliteration", "en-pronunciation", "a-model"]
+
+
 def test_an_unknown_name_is_an_error_that_lists_the_models(models, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=r"en-hj: no such model folder.*en-hi-bahdanau.*'en-hi'\?"):
@@ -146,11 +181,28 @@ def test_models_lists_names_sizes_and_scores(models):
     assert done.returncode == 0, done.stderr
     head, first, *rest = done.stdout.decode().splitlines()
     assert head.split() == [
-        *("name", "languages", "architecture", "parameters", "size", "BLEU", "chrF++"),
+        *("name", "task", "languages", "architecture", "parameters", "size", "scores"),
     ]
     assert first.startswith("en-hi-transformer (en-hi)")
-    assert first.split()[-2:] == ["30.9", "48.2"]
+    assert first.endswith("BLEU 30.9, chrF++ 48.2")
     assert len(rest) == 2
+
+
+def test_a_model_for_words_has_the_scores_of_its_task(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "models"))
+    write_packed(tmp_path / "models", tmp_path / "run", "en-pronunciation", card=WORD_CARD)
+    _, line = here("models").stdout.decode().splitlines()
+    assert line.split()[:3] == ["en-pronunciation", "pronounce", "en"]
+    assert line.endswith("exact match 61.5")
+    card = here("models", "en-pronunciation").stdout.decode()
+    assert "exact match  61.5   sentences:20" in card
+    assert "BLEU" not in card
+
+
+def test_a_card_without_a_task_is_of_translation():
+    table = CARD.to_json()
+    del table["task"]
+    assert parse_card(table).task == "translate"
 
 
 def test_models_prints_a_card(models):

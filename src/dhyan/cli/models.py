@@ -15,7 +15,7 @@ from dhyan.pretrained import (
     size_of,
 )
 
-HEADS = ("name", "languages", "architecture", "parameters", "size", "BLEU", "chrF++")
+HEADS = ("name", "task", "languages", "architecture", "parameters", "size", "scores")
 NONE = (
     "no pretrained model is in this installation; `python -m experiments.pretrained` in a checkout "
     "trains and packs them"
@@ -59,14 +59,14 @@ def _facts(name: str) -> dict[str, Any]:
 
 def _row(name: str) -> tuple[str, ...]:
     card, short = card_of(name), ", ".join(aliases_of(name))
-    scores = (card.scores.get(metric) for metric in ("bleu", "chrf"))
     return (
         f"{name} ({short})" if short else name,
+        card.task,
         card.languages,
         card.architecture,
         f"{card.parameters / 1e6:.1f} M",
         f"{size_of(name) / 1e6:.1f} MB",
-        *(f"{score.value:.1f}" if score else "" for score in scores),
+        card.scores_line,
     )
 
 

@@ -134,12 +134,17 @@ class TextCorpus:
         return encode_corpus(self.parts, source, target, text=self.text, max_tokens=max_tokens)
 
     def training_sentences(self) -> TrainingSentences | None:
-        """The source sentences of at most a million pairs, over-long ones too; None of pictures."""
+        """The source sentences of at most a million pairs, over-long ones too; None of pictures.
+
+        A model that reads characters is as good on words that it never saw, so they are not kept.
+        """
         if self.text.source_codec in PICTURE_CODECS:
             return None
         pairs = chain.from_iterable(part.pairs for part in self.parts)
         sources = [pair.source for pair in islice(pairs, MAX_SENTENCES + 1)]
-        return TrainingSentences.of(sources) if len(sources) <= MAX_SENTENCES else None
+        if len(sources) > MAX_SENTENCES:
+            return None
+        return TrainingSentences.of(sources, words=self.text.source_codec != "characters")
 
 
 def load_corpus(recipe: Recipe) -> Corpus:

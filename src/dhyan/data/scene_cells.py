@@ -95,8 +95,8 @@ def _parse_statement(text: str) -> Statement | None:
         "",
     )
     words = padded.split()
-    colours = [_COLOUR_WORDS[word] for word in words if word in _COLOUR_WORDS]
-    shapes = [_SHAPE_WORDS[word] for word in words if word in _SHAPE_WORDS]
+    colours = [COLOUR_WORDS[word] for word in words if word in COLOUR_WORDS]
+    shapes = [SHAPE_WORDS[word] for word in words if word in SHAPE_WORDS]
     if not relation or len(colours) != 2 or len(shapes) != 2:
         return None
     return (colours[0], shapes[0]), relation, (colours[1], shapes[1])
@@ -177,11 +177,11 @@ def _centred(scene: Scene) -> Scene:
     return replace(scene, objects=tuple(map(moved, scene.objects)))
 
 
-_COLOUR_WORDS = {colour: colour for colour in COLOURS} | {
+COLOUR_WORDS = {colour: colour for colour in COLOURS} | {
     form: colour
     for colour, adjective in COLOURS.items()
     for form in (adjective.direct, adjective.oblique, adjective.feminine)
 }
-_SHAPE_WORDS = {shape: shape for shape in SHAPES} | {
+SHAPE_WORDS = {shape: shape for shape in SHAPES} | {
     form: shape for shape, noun in SHAPES.items() for form in (noun.direct, noun.oblique)
 }

@@ -40,15 +40,18 @@ class TrainingSentences:
     has_words: bool = True
 
     @classmethod
-    def of(cls, sentences: Iterable[str]) -> "TrainingSentences":
-        """The hashes of sentences and their words; a sentence of punctuation alone is left out."""
-        hashes, words = set[int](), set[str]()
+    def of(cls, sentences: Iterable[str], *, words: bool = True) -> "TrainingSentences":
+        """The hashes of sentences, and of their words unless it is said that those do not matter.
+
+        A sentence of punctuation alone is left out.
+        """
+        hashes, different = set[int](), set[str]()
         for folded in filter(None, map(fold_sentence, sentences)):
             hashes.add(_hash(folded))
-            words.update(split_words(folded))
-        has_words = len(words) <= MAX_WORDS
+            different.update(split_words(folded) if words else ())
+        has_words = words and len(different) <= MAX_WORDS
         if has_words:
-            hashes.update(_hash(WORD + word) for word in words)
+            hashes.update(_hash(WORD + word) for word in different)
         return cls(np.array(sorted(hashes), dtype=np.int64), has_words)
 
     def __len__(self) -> int:

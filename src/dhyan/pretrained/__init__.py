@@ -19,7 +19,9 @@ NAMES = (
     "en-hi-no-attention",
     "en-fr-transformer",
     "en-fr-bahdanau",
-)
+    "hi-transliteration",
+    "en-pronunciation",
+)  # translation first: the studio opens with the first that is there
 ALIASES = {"en-hi": "en-hi-transformer", "en-fr": "en-fr-transformer"}
 MODELS = Path(__file__).parent / "models"
 VARIABLE = "DHYAN_PRETRAINED"  # of the environment: a folder to use instead of MODELS

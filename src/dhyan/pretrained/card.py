@@ -26,7 +26,7 @@ class TrainingText:
 
 @dataclass(frozen=True)
 class TestScore:
-    """A score on the held-out test set, with sacreBLEU's signature."""
+    """A score on the held-out test set, with its signature."""
 
     name: str
     value: float
@@ -35,7 +35,10 @@ class TestScore:
 
 @dataclass(frozen=True)
 class Card:
-    """What a model is, what it was trained on, how well it translates, what it cannot do."""
+    """What a model is, what it was trained on, how well it does its task, what it cannot do.
+
+    `target_language` is empty if what it writes is in no language, such as phonemes.
+    """
 
     about: str
     source_language: str
@@ -55,11 +58,17 @@ class Card:
     commit: str
     command: str
     date: str
+    task: str = "translate"
 
     @property
     def languages(self) -> str:
-        """The language pair, as `en→hi`."""
-        return f"{self.source_language}→{self.target_language}"
+        """The language pair, as `en→hi`; one language, if the other side has none."""
+        return "→".join(filter(None, (self.source_language, self.target_language)))
+
+    @property
+    def scores_line(self) -> str:
+        """The scores in one line, as `BLEU 31.7, chrF++ 49.1`."""
+        return ", ".join(f"{score.name} {score.value:.1f}" for score in self.scores.values())
 
     def to_json(self) -> dict[str, Any]:
         """The card as a table of JSON."""
@@ -68,6 +77,7 @@ class Card:
     def lines(self) -> Iterator[str]:
         """The card as text."""
         rows = {
+            "task": self.task,
             "languages": self.languages,
             "architecture": self.architecture,
             "parameters": f"{self.parameters:,}, stored as {self.precision}",
@@ -79,9 +89,10 @@ class Card:
         yield ""
         yield from (f"{key:<13} {value}" for key, value in rows.items())
         yield ""
+        widest = max((len(score.name) for score in self.scores.values()), default=0)
         yield f"Scores on {self.test} ({self.test_pairs:,} pairs, held out), beam {self.beam}:"
         yield from (
-            f"  {score.name:<7} {score.value:5.1f}   {score.signature}"
+            f"  {score.name:<{widest}} {score.value:5.1f}   {score.signature}"
             for score in self.scores.values()
         )
         yield ""

@@ -83,6 +83,15 @@ HARD = tuple(
     )
 )
 
+WORDS = tuple(  # of pretrained models for words, in neither training text
+    Example(text, language="", model=model)
+    for model, texts in {
+        "hi-transliteration": ("shukriya", "chaand", "titliyan", "indradhanush"),
+        "en-pronunciation": ("tokenizer", "encoder", "softmax", "dhyan"),
+    }.items()
+    for text in texts
+)
+
 TOYS = tuple(
     Example(text, synthetic=corpus)
     for corpus, texts in {
@@ -106,8 +115,8 @@ TOYS = tuple(
 
 
 def examples() -> tuple[Example, ...]:
-    """The default sentences, the hard ones, and those of synthetic corpora."""
-    return DEFAULT + HARD + TOYS
+    """The default sentences, the hard ones, those of synthetic corpora, and words."""
+    return DEFAULT + HARD + TOYS + WORDS
 
 
 def own_examples(name: str, folder: Path) -> list[Example]:

@@ -16,6 +16,7 @@ CORE_SHARES = (1.0, 0.3, 0.15)  # of the primer's vocabulary; the first the mode
 SAMPLE_SIZE = 30  # sentences
 MAX_UNKNOWN = 0.01  # of the sample's tokens
 MAX_LINES = 200_000  # of a training text
+FORWARDS, BACKWARDS = ("en", "hi"), ("hi", "en")
 
 
 def recipe_of(model: RegisteredModel) -> "Recipe":
@@ -28,12 +29,18 @@ def recipe_of(model: RegisteredModel) -> "Recipe":
     return load_recipe(str(find_checkpoint(model.path) / "recipe.toml"))
 
 
+def is_measured(recipe: "Recipe") -> bool:
+    """Whether generated sentences can test a model: it translates English to Hindi or back."""
+    direction = recipe.data.source_language, recipe.data.target_language
+    return recipe.data.synthetic in ("", "primer") and direction in (FORWARDS, BACKWARDS)
+
+
 def core_share_for(registry: ModelRegistry) -> float:
-    """The share of the primer's vocabulary that all models know.
+    """The share of the primer's vocabulary that all measured models know.
 
     Recipes of the primer name it; for models trained on texts their vocabularies tell.
     """
-    recipes = list(_recipes(registry))
+    recipes = [(model, recipe) for model, recipe in _recipes(registry) if is_measured(recipe)]
     shares = [recipe.data.core_share for _, recipe in recipes if recipe.data.synthetic == "primer"]
     share = min(shares, default=1.0)
     for model, recipe in recipes:

@@ -17,7 +17,9 @@ from dhyan.errors import UserError
 from dhyan.studio.registry import ModelRegistry, RegisteredModel
 from dhyan.studio.schemas import MAX_BEAM, MAX_CHARACTERS, MAX_TOKENS, Name, StrictModel
 from dhyan.studio.training_coverage import (
+    BACKWARDS,
     core_share_for,
+    is_measured,
     recipe_of,
     trained_length,
     training_sentences,
@@ -33,7 +35,6 @@ MIN_WORDS, MAX_WORDS = 2, 50  # of a sentence
 HYPOTHESES_PER_CALL = 16  # before other requests have their turn
 LENGTH_STEP = 10  # tokens to which a length is rounded up, so that limits agree
 EXAMPLES = 3  # of the best and of the worst sentences of a bucket
-FORWARDS, BACKWARDS = ("en", "hi"), ("hi", "en")
 
 Event = tuple[str, dict[str, Any]]
 
@@ -142,11 +143,10 @@ def _evaluate(
 ) -> Iterator[Event]:
     model = registry.get(request.model)
     recipe = recipe_of(model)
-    direction = recipe.data.source_language, recipe.data.target_language
-    if recipe.data.synthetic not in ("", "primer") or direction not in (FORWARDS, BACKWARDS):
+    if not is_measured(recipe):
         yield "done", {"model": model.name, "unsuited": True}
         return
-    backwards = direction == BACKWARDS
+    backwards = recipe.data.source_language == BACKWARDS[0]
     core_share = cache.core_share(registry)
     key = (model.name, request.per_bucket, request.beam, core_share)
     if key in cache.results:

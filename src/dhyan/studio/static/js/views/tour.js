@@ -166,7 +166,7 @@ export function open() {
   /** Other models of the same languages that have attention; those of other kinds first. */
   function withAttention() {
     const current = card();
-    return models().filter((own) => own.name !== state.model && !["none", "bottleneck"].includes(own.score) && !own.saved && own.source_language === current?.source_language)
+    return models().filter((own) => own.name !== state.model && !["none", "bottleneck"].includes(own.score) && !own.saved && own.views.includes("tour") && own.source_language === current?.source_language)
       .sort((a, b) => distance(a, current) - distance(b, current)).slice(0, MAX_ALTERNATIVES);
   }
 
