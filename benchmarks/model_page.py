@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.report import newest
 from dhyan.data.primer import generate_sentences
-from dhyan.pretrained import NAMES
+from dhyan.pretrained import TRANSLATORS
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def model_page() -> object:
     models = {}
     with sync_playwright() as play, tempfile.TemporaryDirectory() as folder:
         browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", ALONE])
-        for name in NAMES:
+        for name in TRANSLATORS:
             models[name] = _measure(browser, name, Path(folder))
         version = browser.version
         browser.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS, newest
-from dhyan.pretrained import NAMES, card_of
+from dhyan.pretrained import TRANSLATORS, card_of
 
 SCORES, TUNING, KEY_WORDS = "real-corpora", "real-corpora-tuning", "key-words"
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "results.md"
@@ -262,7 +262,7 @@ def _validation(own: Mapping[str, Any]) -> list[str]:
 
 def _pretrained(key_words: Result, link: str) -> str:
     rows = []
-    for name in NAMES:
+    for name in TRANSLATORS:
         card, models = card_of(name), key_words["figures"]["models"]
         scores = [f"{card.scores[key].value:.1f}" for key in ("bleu", "chrf")]
         right = str(models[name]["right"]) if name in models else ""

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from playwright.sync_api import expect
 
 from benchmarks.model_page import differing, generated_sentences
-from dhyan.pretrained import NAMES, find_pretrained
+from dhyan.pretrained import TRANSLATORS, find_pretrained
 from dhyan.run import load
 from dhyan.studio.export_model import export_model
 from dhyan.studio.registry import ModelRegistry
@@ -77,20 +77,20 @@ def compare(page, name, texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_page_translates_as_the_model_does(open_page, name):
     compare(open_page(name), name, generated_sentences(FEW))
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_page_translates_many_sentences_as_the_model_does(open_page, name):
     compare(open_page(name), name, generated_sentences(MANY))
 
 
 @pytest.mark.soak
 @pytest.mark.skipif(not CORPUS.is_dir(), reason=f"needs the corpus {CORPUS}, which is not there")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_page_translates_a_corpus_as_the_model_does(open_page, name):
     with lzma.open(CORPUS / "test.en.xz", "rt", encoding="utf-8") as lines:
         texts = [line.strip() for line in lines][:MANY]

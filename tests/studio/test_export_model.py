@@ -10,7 +10,7 @@ import pytest
 from dhyan.cli import main
 from dhyan.config import load_recipe
 from dhyan.errors import UserError
-from dhyan.pretrained import NAMES
+from dhyan.pretrained import TRANSLATORS
 from dhyan.studio.export_model import check_supported, export_model
 from tests.model_check.valid_model import model_files, write_model
 from tests.tiny_models import RECIPES
@@ -95,7 +95,7 @@ def test_float_weights_are_stored_in_int8(page, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_pretrained_model_fits_into_a_mail(name):
     page = export_model(name)
     assert len(page.encode()) <= LARGEST_PAGE

@@ -12,16 +12,15 @@ from pathlib import Path
 from dhyan.errors import UserError
 from dhyan.pretrained.card import CARD, Card, read_card
 
-NAMES = (
+TRANSLATORS = (
     "en-hi-transformer",
     "en-hi-bahdanau",
     "en-hi-luong",
     "en-hi-no-attention",
     "en-fr-transformer",
     "en-fr-bahdanau",
-    "hi-transliteration",
-    "en-pronunciation",
-)  # translation first: the studio opens with the first that is there
+)
+NAMES = (*TRANSLATORS, "hi-transliteration", "en-pronunciation")  # the studio opens with the first
 ALIASES = {"en-hi": "en-hi-transformer", "en-fr": "en-fr-transformer"}
 MODELS = Path(__file__).parent / "models"
 VARIABLE = "DHYAN_PRETRAINED"  # of the environment: a folder to use instead of MODELS
