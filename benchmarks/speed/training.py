@@ -32,6 +32,7 @@ def build(recipe: Recipe, corpus: EncodedCorpus, device: str) -> tuple[Translato
         Path("nowhere"),
         initialize=lambda model: None,
         device=torch.device(device),
+        optional_files={},
     )
     trainer.save = lambda trainer: Path("nowhere")
     return run_folder.translator, trainer

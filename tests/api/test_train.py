@@ -287,7 +287,7 @@ def test_any_setting_of_the_recipe_is_a_keyword(train_quickly, pairs):
         ({"stps": 1}, "stps: is no setting of the recipe; did you mean 'steps'"),
         (
             {"width": 8},
-            r"width: there are encoder\.width, decoder\.width; name one, as in settings=",
+            r"width: there are frames\.width, encoder\.width, .*; name one, as in settings=",
         ),
         (
             {"learning_rate": 1, "settings": {"training.learning_rate": 1}},

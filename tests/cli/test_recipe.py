@@ -68,7 +68,7 @@ def test_a_missing_or_incomplete_recipe_is_an_error_with_the_next_step(tmp_path,
         command("mine.toml")
     (tmp_path / "mine.toml").write_text("[model]\nwidth = 3\n")
     with pytest.raises(
-        UserError, match="unknown key 'model'; there are about, data, text, encoder,"
+        UserError, match="unknown key 'model'; there are about, task, data, text, frames,"
     ):
         command("mine.toml")
 

@@ -138,7 +138,11 @@ def value_of(formula, letters):
 
 def test_every_mechanism_of_ours_is_in_the_table():
     for score in BUILT_IN:
-        label = {"scaled_dot": "scaled dot", "bottleneck": "no attention"}.get(score, score)
+        label = {
+            "scaled_dot": "scaled dot",
+            "bottleneck": "no attention",
+            "location_aware": "location-aware",
+        }.get(score, score)
         assert re.search(rf"^\| {label}\b", PAGE, re.MULTILINE), score
 
 

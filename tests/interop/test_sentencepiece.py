@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from dhyan import config
+from dhyan.config import load_recipe
 from dhyan.data.encode import train_codecs
 from dhyan.errors import UserError
 from dhyan.special_tokens import NAMES, UNK
@@ -105,7 +105,7 @@ def test_a_sentencepiece_vocabulary_is_neither_extended_nor_trained(models):
     with pytest.raises(UserError, match="cannot be extended"):
         ours.extended(["new words"], 10_000)
     with pytest.raises(UserError, match=r"text\.tokenizer: .*comes with an imported model"):
-        train_codecs(config.Recipe(text=config.Text(tokenizer="sentencepiece")), [])
+        train_codecs(load_recipe("numbers", {"text.tokenizer": "sentencepiece"}), [])
 
 
 @pytest.mark.parametrize(

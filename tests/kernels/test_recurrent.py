@@ -66,7 +66,8 @@ def test_an_encoder_equals_the_packed_rnn(cell, bidirectional, backwards):
         cell=cell, embedding_width=5, width=7, layers=2 if cell == "gru" else 1,
         bidirectional=bidirectional, reverse_source=backwards, dropout=0.0,
     )  # fmt: skip
-    encoder, source = build_encoder(chosen, 11, 40), random_source()
+    recipe = config.Recipe(encoder=chosen, decoder=config.RNNDecoder())
+    encoder, source = build_encoder(recipe, 11), random_source()
 
     def run():
         encoded = encoder(source)
@@ -76,9 +77,11 @@ def test_an_encoder_equals_the_packed_rnn(cell, bidirectional, backwards):
 
 
 def test_an_empty_row_has_zero_states_and_changes_no_other():
-    encoder = build_encoder(
-        config.RNNEncoder(cell="lstm", embedding_width=4, width=5, bidirectional=True), 11, 40
-    ).eval()
+    recipe = config.Recipe(
+        encoder=config.RNNEncoder(cell="lstm", embedding_width=4, width=5, bidirectional=True),
+        decoder=config.RNNDecoder(),
+    )
+    encoder = build_encoder(recipe, 11).eval()
     source = random_source((2, 3))
     empty = Tokens(source.ids, source.mask & torch.tensor([[True], [False]]))
     encoded, full = encoder(empty), encoder(source)
@@ -114,7 +117,7 @@ def decoder_of(kind, attention, cell, *, width=8, memory=8, **more):
         decoder=kind(attention=attention, **sizes),
         data=config.Data(max_tokens=40),
     )
-    return build_decoder(recipe, build_encoder(recipe.encoder, 11, 40), 11)
+    return build_decoder(recipe, build_encoder(recipe, 11), 11)
 
 
 def random_encoded(decoder, source, memory=8):

@@ -23,7 +23,8 @@ def test_an_encoder_equals_pytorchs_rnn(cell, layers, bidirectional, backwards):
         cell=cell, embedding_width=6, width=5, layers=layers, bidirectional=bidirectional,
         reverse_source=backwards, dropout=0.0,
     )  # fmt: skip
-    ours = build_encoder(chosen, 12, 40).eval()
+    recipe = config.Recipe(encoder=chosen, decoder=config.RNNDecoder())
+    ours = build_encoder(recipe, 12).eval()
     theirs = THEIRS[cell](6, 5, layers, batch_first=True, bidirectional=bidirectional)
     theirs.load_state_dict(ours.rnn.state_dict())
     with torch.no_grad():

@@ -212,7 +212,7 @@ def test_checkpoints_are_probed_with_the_same_target_words(client):
     [
         ({"run": "bahdanau", "step": 7, "text": "Hello."}, "no checkpoint of step 7"),
         ({"run": "nobody", "step": 0, "text": "Hello."}, "no run 'nobody'"),
-        ({"run": "bahdanau", "step": STEPS, "text": ""}, "0 tokens"),
+        ({"run": "bahdanau", "step": STEPS, "text": ""}, "the sentence is empty"),
     ],
 )
 def test_an_impossible_probe_is_refused(client, request_body, message):

@@ -58,7 +58,10 @@ def devanagari_file() -> Path | None:
 
 
 def _register_devanagari() -> str | None:
-    """Register the Devanagari font with matplotlib, if it is installed; its family."""
+    """Register the Devanagari font with matplotlib, if it is installed; its family.
+
+    A font of the system with the same name steps back: those have no Latin letters.
+    """
     file = devanagari_file()
     if file is None:
         return None
@@ -68,6 +71,11 @@ def _register_devanagari() -> str | None:
     path = str(file)
     if all(font.fname != path for font in fontManager.ttflist):
         fontManager.addfont(path)
+    others = [
+        font for font in fontManager.ttflist if font.name == package.FAMILY and font.fname != path
+    ]
+    for font in others:
+        fontManager.ttflist.remove(font)
     return str(package.FAMILY)
 
 

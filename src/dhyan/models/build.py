@@ -110,10 +110,11 @@ def build_decoder(recipe: config.Recipe, encoder: Encoder, vocabulary: int) -> D
             dropout=settings.dropout,
         )
     shared = settings.share_source_embedding
-    embedding = build_token_embedding(settings, vocabulary)
     if shared:
         assert not isinstance(encoder.token_embedding, Stem), "checked with the recipe"
         embedding = encoder.token_embedding
+    else:
+        embedding = build_token_embedding(settings, vocabulary)
     longest = recipe.data.max_tokens
     match settings:
         case config.TransformerDecoder():

@@ -44,6 +44,13 @@ def _add_models(schemas: dict[str, Any], models: ServedModels) -> None:
             schema["properties"]["model"]["examples"] = [first]
             examples = [{**example, "model": first} for example in schema.get("examples", ())]
             schema.update({"examples": examples} if examples else {})
+    predictions = schemas["PredictRequest"]
+    _restrict(predictions, "model", list(models.schedulers))
+    if len(cards) > 1:
+        _exclude(predictions, {"properties": {"model": {"type": "null"}}})
+        first = next(iter(models.schedulers))
+        predictions["properties"]["model"]["examples"] = [first]
+        predictions["examples"] = [{**each, "model": first} for each in predictions["examples"]]
     if not all(cards):
         return
     sources = list(dict.fromkeys(card["source_language"] for card in cards))
