@@ -29,6 +29,7 @@ CODEBOOK = SpectrogramSettings(rate=8000, window=256, hop=64, mels=12, top=4000)
 def write_task_model(run, task, family="rnn"):
     """A run folder with an untrained model of a task; returns its checkpoint."""
     own = {"task": task, "data.source_language": "hi", "text.tokenizer": "words", **LOSS, **FRAMES}
+    own |= {"decoding.max_length": 24}  # of outputs that no weight was trained to end
     recipe = with_task(settings(family, **own))
     kind = recipe.text.source_codec or "words"
     pictured = kind.startswith("image")
