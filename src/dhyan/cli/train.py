@@ -154,12 +154,12 @@ def train_with_progress(run: "Run", *, quiet: bool = False, resume_command: str 
         resume_command = resume_command or f"dhyan train {folder} --resume"
         logger.info(f"stopped, with a checkpoint; resume with: {resume_command}")
         raise typer.Exit(EXIT_CODES[received[0]])
+    from dhyan.safe_io.data_uri import is_data_uri
     from dhyan.tasks import find_task
 
+    sample = "PICTURE" if is_data_uri(run.sample) else shlex.quote(run.sample)
     command = find_task(run.folder.recipe.task).command
-    logger.info(
-        f"next: dhyan show {folder} {shlex.quote(run.sample)}   or   dhyan {command} {folder} FILE"
-    )
+    logger.info(f"next: dhyan show {folder} {sample}   or   dhyan {command} {folder} FILE")
 
 
 def format_result(run: "Run") -> str:
