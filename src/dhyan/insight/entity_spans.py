@@ -130,7 +130,6 @@ def draw(trace: Trace) -> "Figure":
                     label,
                     SMALL,
                     blend("#000000", strong, 0.75),
-                    weight="bold",
                 )
         for word, place in zip(words, places, strict=True):
             page.text(place.x, place.y, word, BODY)

@@ -79,8 +79,8 @@ def draw(trace: Trace) -> "Figure":
     own = labelled_words(trace)
     with settings():
         page = Page([own.label, *own.words, *(text for text, _ in own.runners)])
-        x = page.text(0, TITLE, own.label, TITLE, weight="bold")
-        x = page.text(1.12 * x + 8, TITLE, f"{own.prob:.2f}", TITLE, LIGHT.grey)  # bold is wider
+        x = page.text(0, TITLE, own.label, TITLE)
+        x = page.text(x + 12, TITLE, f"{own.prob:.2f}", TITLE, LIGHT.grey)
         for text, prob in own.runners:
             x = page.text(x + 16, TITLE, text, BODY, LIGHT.grey)
             x = page.text(x + 5, TITLE, f"{prob:.2f}", BODY, LIGHT.grey)
