@@ -70,7 +70,7 @@ def predict(
     One line of output per source. With --nbest N, each gives up to N lines: number, score and
     output, tab-separated. `dhyan translate` has further options for translation.
 
-    Example: echo "a gripping film" | dhyan predict sentiment
+    Example: echo "a gripping film" | dhyan predict runs/reviews
     """
     check_output(output, file)
     style = OutputStyle(nbest=nbest, as_json=as_json, column="prediction")

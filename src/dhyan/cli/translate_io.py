@@ -61,7 +61,7 @@ def read_examples(file: Path) -> list[Line] | None:
     if file.is_dir():
         pictures = sorted(path for path in file.iterdir() if path.suffix.lower() in SUFFIXES)
         if not pictures:
-            raise UserError(f"{file}: no picture in this folder ({', '.join(SUFFIXES)})")
+            raise UserError(f"{file}: no picture in this folder ({', '.join(sorted(SUFFIXES))})")
         return [Line(str(path)) for path in pictures]
     if file.suffix.lower() in SUFFIXES:
         return [Line(str(file))]
