@@ -149,6 +149,18 @@ TRANSFORMER_ENCODERS = {
         sinusoids="tensor2tensor",
         reads_eos=False,
     ),
+    "transformer-mbart": config.TransformerEncoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        activation="gelu",
+        positions="learned",
+        embedding_norm=True,
+    ),
+    "transformer-m2m100": config.TransformerEncoder(
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, sinusoids="fairseq"
+    ),
     "transformer-plain": config.TransformerEncoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, self_attention="parameter_free"
     ),
@@ -276,6 +288,18 @@ DECODERS = {
         feed_forward_width=48,
         layers=2,
         sinusoids="tensor2tensor",
+    ),
+    "transformer-mbart": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        activation="gelu",
+        positions="learned",
+        embedding_norm=True,
+    ),
+    "transformer-m2m100": config.TransformerDecoder(
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, sinusoids="fairseq"
     ),
     "transformer-copy": config.TransformerDecoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, score="general", copy_mechanism=True

@@ -19,7 +19,7 @@ PICTURE_CODECS = ("image_columns", "image_patches")
 FRAME_CODECS = ("word_characters", *PICTURE_CODECS)
 Placeholder = Literal["url", "email", "number", "tag"]
 PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
-Sinusoids = Literal["interleaved", "halves", "tensor2tensor"]
+Sinusoids = Literal["interleaved", "halves", "tensor2tensor", "fairseq"]
 Synthetic = Literal[
     "", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives",
     "rendered_text", "scenes", "scene_cells",
@@ -381,11 +381,15 @@ class TransformerEncoder:
     sinusoids: Sinusoids = setting(
         "interleaved",
         "Sinusoids: sines and cosines interleaved (Vaswani et al., 2017), in halves (Marian), or as in "
-        "Tensor2Tensor and OpenNMT-tf, in halves with other periods and counted from 1.",
+        "Tensor2Tensor and OpenNMT-tf, in halves with other periods and counted from 1; fairseq and "
+        "M2M100 count from 2.",
         only_with="positions=sinusoidal",
     )
     scale_embedding: bool = setting(
         True, "Scaled embedding: token embeddings are multiplied by the square root of the width."
+    )
+    embedding_norm: bool = setting(
+        False, "Layer norm of the embedding, after the positions are added (BART, mBART)."
     )
     pretrained_embedding: str = redeclare(RNNEncoder, "pretrained_embedding", only_with="")
     freeze_embedding: bool = redeclare(RNNEncoder, "freeze_embedding")
@@ -426,6 +430,7 @@ class TransformerDecoder:
     positions: PositionEncoding = redeclare(TransformerEncoder, "positions")
     sinusoids: Sinusoids = redeclare(TransformerEncoder, "sinusoids")
     scale_embedding: bool = redeclare(TransformerEncoder, "scale_embedding")
+    embedding_norm: bool = redeclare(TransformerEncoder, "embedding_norm")
     pretrained_embedding: str = redeclare(TransformerEncoder, "pretrained_embedding")
     freeze_embedding: bool = redeclare(TransformerEncoder, "freeze_embedding")
     dropout: float = redeclare(TransformerEncoder, "dropout")

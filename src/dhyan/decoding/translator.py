@@ -309,6 +309,7 @@ class Translator:
                 float(logprobs[word.first : word.last].mean().exp()),
             )
             for word in self.target.words(translation.ids)
+            if word.last > len(self.target.language_prefix)
         )
 
     def __repr__(self) -> str:
@@ -371,7 +372,8 @@ class Searcher:
         constrained = any(request.prefix or request.required for request in requests)
         ruled = self.rules or self.options.min_length or self.options.no_repeat_ngram
         frames = any(isinstance(request.source, np.ndarray) for request in requests)
-        if not self.fast or constrained or ruled or self.task_rules or frames:
+        special = self.task_rules or self.target.language_prefix
+        if not self.fast or constrained or ruled or special or frames:
             return None
         if isinstance(self.model, Ensemble):
             return None
@@ -449,10 +451,12 @@ class Searcher:
         if any(required):
             rules.append(search_rules.end_word_after(self.target, required))
         prefixes = [request.prefix for request in batch]
-        if not any(prefixes):
-            return rules
-        later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
-        return [search_rules.force_prefix(prefixes), *later]
+        if any(prefixes):
+            later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
+            rules = [search_rules.force_prefix(prefixes), *later]
+        if language := self.target.language_prefix:
+            rules.append(search_rules.begin_with(language))
+        return rules
 
     def _token_choices(self, batch: Sequence[Request]) -> Iterator[TokenChoice]:
         """The best token; or for sampling one sampler for each of `nbest` translations."""

@@ -86,6 +86,8 @@ def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
         if not isinstance(section, TransformerEncoder | TransformerDecoder):
             yield f"{side}.kind", f"{section.kind}: {HOW}"
             return
+        if section.embedding_norm:
+            yield f"{side}.embedding_norm", "true"
         if section.positions in ("rotary", "alibi"):
             yield f"{side}.positions", section.positions
         if section.score != "scaled_dot":

@@ -287,5 +287,6 @@ def build_transformer_embedding(
         token_embedding,
         build_positions(settings, max_length),
         scaled=settings.scale_embedding,
+        normalized=settings.embedding_norm,
         dropout=settings.dropout,
     )

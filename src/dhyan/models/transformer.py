@@ -23,9 +23,14 @@ from dhyan.models.positions import Positions
 from dhyan.models.stems import SourceEmbedding, Stem
 from dhyan.special_tokens import EOS
 
+_NO_DROPOUT = nn.Dropout(0.0)
+
 
 class TransformerEmbedding(nn.Module):
-    """Token embeddings scaled by √width, plus position embeddings (section 3.4 and 3.5)."""
+    """Token embeddings scaled by √width, plus position embeddings (section 3.4 and 3.5).
+
+    BART (Lewis et al., 2020) normalises their sum.
+    """
 
     def __init__(
         self,
@@ -33,25 +38,28 @@ class TransformerEmbedding(nn.Module):
         positions: Positions,
         *,
         scaled: bool = True,
+        normalized: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.token_embedding = token_embedding
         self.positions = positions
         self.scale = token_embedding.embedding_dim**0.5 if scaled else 1.0
+        self.norm = nn.LayerNorm(token_embedding.embedding_dim) if normalized else None
         self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, token_ids: Int[Tensor, "B T"], first_position: int = 0
     ) -> Float[Tensor, "B T D"]:
         """The vectors of tokens at the positions from `first_position` on."""
-        return embedding(
+        x = embedding(
             token_ids,
             self.token_embedding,
             self.positions(first_position, token_ids.shape[1]),
             scale=self.scale,
-            dropout=self.dropout,
+            dropout=self.dropout if self.norm is None else _NO_DROPOUT,
         )
+        return x if self.norm is None else self.dropout(norm(x, self.norm))
 
 
 class FrameEmbedding(nn.Module):

@@ -33,6 +33,7 @@ SCORES = ("additive", "concat", "dot", "scaled_dot", "general", "bottleneck")
 HEAD_SCORES = ("dot", "scaled_dot")
 POSITIONS = ("sinusoidal", "learned", "none")
 ACTIVATIONS = ("relu", "swiglu")
+EMBEDDING = {"sinusoids": "interleaved", "scale_embedding": True, "embedding_norm": False}
 PLAIN_SEARCH = ("coverage_penalty", "min_length", "no_repeat_ngram", "sample")
 NEED_SERVER = ("training", "length")  # a run on the disk, and test sets
 DEVANAGARI = "".join(map(chr, range(0x900, 0x980)))
@@ -110,10 +111,9 @@ def _unsupported_layers(
         yield "score", settings.score
     if settings.positions not in POSITIONS:
         yield "positions", settings.positions
-    if settings.sinusoids != "interleaved":
-        yield "sinusoids", settings.sinusoids
-    if not settings.scale_embedding:
-        yield "scale_embedding", "false"
+    for name, value in EMBEDDING.items():
+        if (other := getattr(settings, name)) != value:
+            yield name, str(other).lower()
     if settings.activation not in ACTIVATIONS:
         yield "activation", settings.activation
     if isinstance(settings, TransformerEncoder):

@@ -80,7 +80,7 @@ class Stack:
 
 def supports_decoder(decoder: object) -> bool:
     """Whether this is a decoder of dot-product heads with positions in its embedding alone."""
-    if not isinstance(decoder, TransformerDecoder):
+    if not isinstance(decoder, TransformerDecoder) or decoder.embedding.norm is not None:
         return False
     layers = list(cast(Iterable[DecoderLayer], decoder.layers))
     return all(
@@ -93,6 +93,8 @@ def supports_decoder(decoder: object) -> bool:
 def supports_encoder(encoder: object) -> bool:
     """Whether this is an encoder of dot-product heads that attend to all positions."""
     if not isinstance(encoder, TransformerEncoder) or not encoder.reads_eos:
+        return False
+    if isinstance(encoder.embedding, TransformerEmbedding) and encoder.embedding.norm is not None:
         return False
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
     return all(_dot_heads(layer.self_attention, all_positions) for layer in layers)
