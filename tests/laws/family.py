@@ -227,6 +227,14 @@ DECODERS = {
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding_width=16, width=WIDTH, input_feeding=False
     ),
+    "bahdanau-deep-lstm-query-sum": config.BahdanauDecoder(
+        cell="lstm",
+        layers=2,
+        embedding_width=16,
+        width=WIDTH,
+        readout_width=16,
+        query="sum",
+    ),
     "bahdanau-plain-rnn-one-hot": config.BahdanauDecoder(
         cell="rnn", input="one_hot", width=WIDTH, readout_width=16
     ),

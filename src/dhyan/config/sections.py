@@ -274,6 +274,10 @@ class BahdanauDecoder:
     layers: int = redeclare(RNNEncoder, "layers")
     dropout: float = redeclare(RNNEncoder, "dropout")
     attention: Attention = field(default_factory=Attention)
+    query: Literal["top", "sum"] = setting(
+        "top",
+        "Query of the attention: the state of the top layer, or the sum of all layers' states.",
+    )
     bridge: Literal["learned", "direct"] = setting(
         "learned",
         "Bridge from the encoder's last state to the decoder's first: a learned layer, or a copy.",

@@ -180,6 +180,7 @@ def build_recurrent_decoder(
                 readout_width=settings.readout_width,
                 layers=settings.layers,
                 cell=settings.cell,
+                query_sum=settings.query == "sum",
                 dropout=settings.dropout,
                 tied=settings.tie_embeddings,
             )

@@ -13,6 +13,7 @@ from typing import Any
 
 from dhyan.config import (
     AttentiveDecoder,
+    BahdanauDecoder,
     DecodingOptions,
     Recipe,
     TransformerDecoder,
@@ -90,6 +91,8 @@ def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
         attention = recipe.decoder.attention
         if attention.score not in SCORES:
             yield "decoder.attention.score", attention.score
+        if isinstance(recipe.decoder, BahdanauDecoder) and recipe.decoder.query != "top":
+            yield "decoder.query", recipe.decoder.query
         if attention.heads != 1:
             yield "decoder.attention.heads", attention.heads
         if attention.window != "none":
