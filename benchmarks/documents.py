@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks import (
     first_minutes,
+    import_parity,
     ladder,
     ladder_page,
     model_page,
@@ -39,6 +40,7 @@ def check_documents() -> list[str]:
         _check_first_minutes,
         _check_model_page,
         _check_studio_page,
+        _check_import_page,
     )
     return [error for check in checks for error in check()]
 
@@ -156,6 +158,13 @@ def _check_studio_page() -> Iterator[str]:
     stored = text.partition(studio_page.BEGIN)[2].partition(studio_page.END)[0]
     if stored.strip() != studio_page.newest_table().strip():
         yield "docs/how-to/studio.md: the table differs from the newest result of `studio-page`"
+
+
+def _check_import_page() -> Iterator[str]:
+    text = import_parity.PAGE.read_text(encoding="utf-8")
+    stored = text.partition(import_parity.BEGIN)[2].partition(import_parity.END)[0]
+    if stored.strip() != import_parity.newest_table().strip():
+        yield "docs/how-to/import.md: the table differs from the newest result of `import-parity`"
 
 
 def _check_model_page() -> Iterator[str]:

@@ -6,7 +6,7 @@ import torch
 import transformers
 from transformers.models.mbart50 import tokenization_mbart50 as mbart50
 
-from tests.interop.spm_models import pieces_of, sentencepiece_model
+from tests.interop.spm_models import pieces_of, sentencepiece_model, trained_on
 
 LANGUAGES = {
     "m2m100": {"en": "__en__", "hi": "__hi__"},
@@ -54,11 +54,18 @@ MULTILINGUAL = {  # the seeds give models that end most of their sentences
 
 def multilingual_folder(
     folder, *, kind, width, heads, hidden, layers, activation="relu", scaled=True, sentencepiece=True,
-    seed=1,
+    seed=1, sentences=(),
 ):  # fmt: skip
-    """A folder of such a model, the model, and its tokenizer from English into Hindi."""
+    """A folder of such a model, the model, and its tokenizer from English into Hindi.
+
+    The tokenizer is trained on these sentences, or else on ours.
+    """
     folder.mkdir(parents=True)
-    tokenizer = _tokenizer(folder, kind)
+    algorithm = "unigram" if kind == "mbart50" else "bpe"
+    data = (
+        trained_on(sentences, algorithm) if sentences else sentencepiece_model(algorithm, size=200)
+    )
+    tokenizer = _tokenizer(folder, kind, data)
     last = tokenizer.get_lang_id("zu") if kind == "m2m100" else max(tokenizer.get_vocab().values())
     size = last + 1 + 3  # with rows that no token has
     common = {
@@ -97,8 +104,7 @@ def _randomize(model, seed):
         model.model.decoder.layer_norm.bias += END * end / end.norm()
 
 
-def _tokenizer(folder, kind):
-    data = sentencepiece_model("unigram" if kind == "mbart50" else "bpe", size=200)
+def _tokenizer(folder, kind, data):
     (folder / "sentencepiece.bpe.model").write_bytes(data)
     if kind == "m2m100":
         tokens = ["<s>", "<pad>", "</s>", "<unk>", *pieces_of(data)]

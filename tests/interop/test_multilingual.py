@@ -7,12 +7,15 @@ import pytest
 import torch
 import transformers
 from transformers.models.nllb import tokenization_nllb as nllb
+from typer.testing import CliRunner
 
 import dhyan
+from benchmarks.import_parity import trained_tokenizers
 from dhyan.batch import Batch, Tokens
+from dhyan.cli import app
 from dhyan.interop.import_model import import_model
-from dhyan.interop.language_codes import M2M100, code_of, find_language
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
+from dhyan.text.language_tokens import M2M100, code_of, find_language
 from dhyan.text.languages import LANGUAGE_NAMES
 from dhyan.text.tokenizer import Tokenizer
 from tests.interop.multilingual_models import (
@@ -20,7 +23,8 @@ from tests.interop.multilingual_models import (
     MULTILINGUAL,
     multilingual_folder,
 )
-from tests.interop.spm_models import SENTENCES
+from tests.interop.spm_models import SENTENCES, SHAPES, marian_folder
+from tests.interop.test_sentencepiece import REAL
 
 M2M100_TOKENS = [f"__{code}__" for code in M2M100]
 
@@ -159,6 +163,28 @@ def test_languages_are_named_by_code_or_by_token(folder, tmp_path):
         assert model.recipe.data.target_language == code_of(tokens[1])
 
 
+def test_one_import_translates_between_any_of_its_languages(folder, tmp_path):
+    """In Python and on the command line, like an import of that pair; others have one pair."""
+    import_model(folder, tmp_path / "en-hi", languages=("en", "hi"))
+    import_model(folder, tmp_path / "fr-bn", languages=("fr", "bn"))
+    expected = dhyan.load(tmp_path / "fr-bn", device="cpu").translate("The lamp.", max_length=9)
+    ours = dhyan.load(tmp_path / "en-hi", device="cpu")
+    found = ours.in_languages("fr", "ben_Beng").translate("The lamp.", max_length=9)
+    assert (found.ids, found.score) == (expected.ids, expected.score)
+    assert ours.in_languages(target="fr").source_language == "en"
+    assert ours.in_languages("hi").translate("The lamp.").ids[:1] == ours.target.language_prefix
+    arguments = ["translate", str(tmp_path / "en-hi"), "--source-language", "fr", "--threads", "1"]
+    invocation = CliRunner().invoke(
+        app, [*arguments, "--target-language", "bn", "--max-length", "9"], input="The lamp.\n"
+    )
+    assert invocation.stdout == f"{expected.text}\n"
+    with pytest.raises(dhyan.UserError, match=r"the model: has no language 'xx'; it has bn, en"):
+        ours.in_languages("en", "xx")
+    marian_folder(tmp_path / "marian", **SHAPES["square"])
+    with pytest.raises(dhyan.UserError, match=r"no language tokens: it only translates en into hi"):
+        dhyan.load(tmp_path / "marian", device="cpu").in_languages("hi", "en")
+
+
 @pytest.mark.parametrize(
     ("languages", "match"),
     [
@@ -248,3 +274,11 @@ def test_an_imported_model_is_fine_tuned_with_its_languages(folder, tmp_path):
     tuned = dhyan.load(tmp_path / "run", device="cpu")
     assert tuned.target.pieces(tuned.target.language_prefix) == ["hin_Deva"]
     assert tuned.translate("The lamp is old.", max_length=8).ids[:1] == tuned.target.language_prefix
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"needs {REAL.parent}, which is not there")
+def test_ids_on_ten_thousand_sentences_are_those_of_their_tokenizers(tmp_path):
+    rows = list(trained_tokenizers(tmp_path))
+    assert [row["equal_ids"] for row in rows] == [row["sentences"] for row in rows]
+    assert min(row["sentences"] for row in rows) >= 10_000

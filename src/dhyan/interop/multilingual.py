@@ -23,10 +23,10 @@ from dhyan.interop.huggingface import (
     rename_weights,
     side_sizes,
 )
-from dhyan.interop.language_codes import M2M100, find_language, is_language_token, known_code
 from dhyan.interop.vocabulary import Roles, Vocabulary
 from dhyan.interop.write_model import ImportedModel
 from dhyan.safe_io.json_toml import read_json, safe_repr
+from dhyan.text.language_tokens import M2M100, find_language, is_language_token, known_code
 from dhyan.text.safe_tokenizer import MAX_PIECES, decode_file
 from dhyan.text.sentencepiece import SentencePiece
 from dhyan.text.sentencepiece_file import SentencePieceFile
