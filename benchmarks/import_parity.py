@@ -35,7 +35,7 @@ def import_parity() -> list[Row]:
 
     torch.set_num_threads(1)
     parts = (
-        *(_marian, _multilingual, _converted, trained_tokenizers),
+        *(_marian, _multilingual, _t5, _converted, trained_tokenizers),
         *(_real_tokenizers, _real_ctranslate2, _packages),
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -81,6 +81,21 @@ def _multilingual(folder: Path) -> Iterator[Row]:
         rows[titles[shape["kind"]]].append(row)
     for title, compared in rows.items():
         yield {"format": title, "against": "transformers", **_joined(compared)}
+
+
+def _t5(folder: Path) -> Iterator[Row]:
+    import dhyan
+    from tests.interop.t5_models import T5, t5_folder
+    from tests.interop.test_t5 import TEXTS, is_cut_alike, their_ids
+
+    rows = []
+    for name, shape in T5.items():
+        theirs, tokenizer = t5_folder(folder / name, **shape)
+        ours = dhyan.load(folder / name, device="cpu")
+        table = their_ids(theirs, tokenizer, ours)
+        alike = [is_cut_alike(text) for text in TEXTS]
+        rows.append(_compare(theirs, ours, [table, table], TEXTS, tokenizer, ends=1, alike=alike))
+    yield {"format": "T5", "against": "transformers", **_joined(rows)}
 
 
 def _compare(

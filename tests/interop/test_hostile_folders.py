@@ -73,7 +73,7 @@ def test_pickled_weights_are_never_loaded(folder):
             "BART: it needs the byte-level BPE of GPT-2; Hugging Face Marian .*can be imported",
         ),
         ("mbart", "is of the first mBART, whose sources end in the token of their language"),
-        ("t5", "T5: it needs relative position biases and RMS norm"),
+        ("umt5", "umT5: it needs a relative position bias in each layer"),
         ("../../etc", r"model_type is '\.\./\.\./etc'; Hugging Face Marian"),
     ],
 )
@@ -203,12 +203,12 @@ def test_damaged_files_of_ctranslate2_are_refused(data, match):
 
 
 def test_the_command_says_what_is_wrong_in_one_line(folder):
-    change(folder, "config.json", model_type="t5")
+    change(folder, "config.json", model_type="bart")
     result = dhyan("import", folder, folder.with_name("out"))
     assert result.returncode == 2
     assert result.stderr.decode().splitlines() == [
-        f"dhyan: {folder}: is a model of T5: it needs relative position biases and RMS norm; "
-        "Hugging Face Marian (OPUS-MT), M2M100, NLLB-200 and mBART-50, and CTranslate2 "
+        f"dhyan: {folder}: is a model of BART: it needs the byte-level BPE of GPT-2; "
+        "Hugging Face Marian (OPUS-MT), M2M100, NLLB-200, mBART-50 and T5, and CTranslate2 "
         "Transformers can be imported"
     ]
     result = dhyan("import", folder.with_name("none"), folder.with_name("out"))

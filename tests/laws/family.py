@@ -11,6 +11,8 @@ from dhyan.attention import (
     LocationScore,
     MultiHeadAttention,
     PredictedWindow,
+    RelativeBiasScore,
+    RelativePositionBias,
     RotaryScore,
     SingleHeadAttention,
     bottleneck,
@@ -68,11 +70,20 @@ ATTENTIONS = {
         WIDTH, heads=4, kv_heads=2, score=RotaryScore(8, scaled=False), mask=causal
     ),
     "alibi": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4)),
+    "relative": lambda: MultiHeadAttention(
+        WIDTH, heads=4, score=RelativeBiasScore(RelativePositionBias(4, buckets=8, max_distance=6))
+    ),
+    "relative-causal": lambda: MultiHeadAttention(
+        WIDTH,
+        heads=4,
+        score=RelativeBiasScore(RelativePositionBias(4, buckets=8, max_distance=6, causal=True)),
+        mask=causal,
+    ),
     "alibi-causal": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4), mask=causal),
     "dropout": lambda: MultiHeadAttention(WIDTH, heads=4, dropout=0.3),
 }
-CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal"}
-RELATIVE = {*CAUSAL, "rotary", "alibi"}  # the last query stands at the last position
+CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal", "relative-causal"}
+RELATIVE = {*CAUSAL, "rotary", "alibi", "relative"}  # the last query stands at the last position
 GAUSSIAN_WINDOWS = {
     "local-p",
     "multihead-local-p",
@@ -157,6 +168,19 @@ TRANSFORMER_ENCODERS = {
         activation="gelu",
         positions="learned",
         embedding_norm=True,
+    ),
+    "transformer-t5": config.TransformerEncoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        score="dot",
+        activation="geglu",
+        normalization="rms",
+        positions="relative",
+        position_buckets=8,
+        position_max_distance=6,
+        scale_embedding=False,
     ),
     "transformer-m2m100": config.TransformerEncoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, sinusoids="fairseq"
@@ -305,6 +329,19 @@ DECODERS = {
         activation="gelu",
         positions="learned",
         embedding_norm=True,
+    ),
+    "transformer-t5": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        score="dot",
+        activation="geglu",
+        normalization="rms",
+        positions="relative",
+        position_buckets=8,
+        position_max_distance=6,
+        scale_embedding=False,
     ),
     "transformer-m2m100": config.TransformerDecoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, sinusoids="fairseq"

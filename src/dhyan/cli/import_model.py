@@ -12,8 +12,8 @@ def import_(
     folder: Annotated[
         Path,
         typer.Argument(
-            help="Model folder of Hugging Face (Marian such as OPUS-MT, M2M100, NLLB-200, mBART-50) or "
-            "of CTranslate2."
+            help="Model folder of Hugging Face (Marian as OPUS-MT, M2M100, NLLB-200, mBART-50, T5) "
+            "or of CTranslate2."
         ),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder, which must be new.")],

@@ -10,19 +10,19 @@ from dhyan.interop.huggingface import has_weights
 from dhyan.interop.marian import read_marian
 from dhyan.interop.multilingual import LAYOUTS as MULTILINGUAL
 from dhyan.interop.multilingual import read_multilingual
+from dhyan.interop.t5 import read_t5
 from dhyan.interop.write_model import ImportedModel, check_out, write_model
 from dhyan.safe_io.json_toml import safe_repr
 from dhyan.safe_io.pickled import is_pickled, pickled_files, refuse_pickled
 
 SUPPORTED = (
-    "Hugging Face Marian (OPUS-MT), M2M100, NLLB-200 and mBART-50, and CTranslate2 Transformers"
+    "Hugging Face Marian (OPUS-MT), M2M100, NLLB-200, mBART-50 and T5, and CTranslate2 Transformers"
 )
+READERS = {"marian": read_marian, "t5": read_t5, "mt5": read_t5}  # by model_type
 LACKING = {  # what dhyan has not that these models need
     "nllb-moe": "NLLB with experts: it needs a mixture of feed-forward networks",
     "bart": "BART: it needs the byte-level BPE of GPT-2",
-    "t5": "T5: it needs relative position biases and RMS norm",
-    "mt5": "mT5: it needs relative position biases and RMS norm",
-    "umt5": "umT5: it needs relative position biases and RMS norm",
+    "umt5": "umT5: it needs a relative position bias in each layer",
     "fsmt": "fairseq's FSMT: it needs the BPE of Moses text",
 }
 
@@ -54,9 +54,9 @@ def read_model_of(folder: ForeignFolder, languages: tuple[str, str] = ("", "")) 
             f"{folder.path}: is a model of {LACKING[kind]}; {SUPPORTED} can be imported"
         )
     pickled = pickled_files(folder.path)
-    if kind == "marian" or kind in MULTILINGUAL:
-        if has_weights(folder) and kind == "marian":
-            return read_marian(folder).in_languages(*languages)
+    if kind in (*READERS, *MULTILINGUAL):
+        if has_weights(folder) and kind in READERS:
+            return READERS[kind](folder).in_languages(*languages)
         if has_weights(folder):
             return read_multilingual(folder, languages)
         if pickled:

@@ -4,15 +4,13 @@ Source and target each begin with the token of their language. A text has the to
 SentencePiece model; where the folder has no such file, tokenizer.json has the same pieces.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from dhyan import config
 from dhyan.errors import UserError
-from dhyan.interop.foreign_folder import MAX_VOCABULARY_BYTES, ForeignFolder, Settings
+from dhyan.interop.foreign_folder import ForeignFolder, Settings
 from dhyan.interop.huggingface import (
     EMBEDDING_NORM,
     FINAL_NORM,
@@ -23,11 +21,11 @@ from dhyan.interop.huggingface import (
     rename_weights,
     side_sizes,
 )
+from dhyan.interop.tokenizer_json import TOKENIZER, TokenizerJson
 from dhyan.interop.vocabulary import Roles, Vocabulary
 from dhyan.interop.write_model import ImportedModel
-from dhyan.safe_io.json_toml import read_json, safe_repr
 from dhyan.text.language_tokens import M2M100, find_language, is_language_token, known_code
-from dhyan.text.safe_tokenizer import MAX_PIECES, decode_file
+from dhyan.text.safe_tokenizer import MAX_PIECES
 from dhyan.text.sentencepiece import SentencePiece
 from dhyan.text.sentencepiece_file import SentencePieceFile
 from dhyan.text.tokenizer import Tokenizer
@@ -35,7 +33,7 @@ from dhyan.text.tokenizer import Tokenizer
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")  # the first ids, as fairseq has them
 UNUSED = "madeupword"  # of fairseq, for rows of the tables that no token has
 MASK = "<mask>"
-SENTENCEPIECE, TOKENIZER = "sentencepiece.bpe.model", "tokenizer.json"
+SENTENCEPIECE = "sentencepiece.bpe.model"
 LAYOUTS = {
     "m2m_100": Layout(
         "an M2M100 model", norms=(FINAL_NORM,), sinusoids="fairseq", first_position=2
@@ -170,7 +168,7 @@ def _recipe(
 
 def _read_pieces(folder: ForeignFolder, settings: Settings, kind: str) -> Pieces:
     size = settings.size("vocab_size")
-    table = _TokenizerJson.read(folder) if folder.has(TOKENIZER) else None
+    table = TokenizerJson.read(folder) if folder.has(TOKENIZER) else None
     if folder.has(SENTENCEPIECE):
         file = SentencePieceFile.read(folder.path / SENTENCEPIECE)
     elif table:
@@ -216,93 +214,3 @@ def _named_tokens(folder: ForeignFolder, added_tokens: list[Any]) -> list[str]:
         entries += folder.settings("added_tokens.json").table
     contents = [entry.get("content") if isinstance(entry, dict) else entry for entry in entries]
     return [text for text in contents if isinstance(text, str) and is_language_token(text)]
-
-
-@dataclass(frozen=True)
-class _TokenizerJson:
-    """The parts of a tokenizer.json that are read; the library itself would run all of it."""
-
-    path: str
-    model: Mapping[str, Any]
-    added: list[Any]
-    charsmap: bytes
-
-    @classmethod
-    def read(cls, folder: ForeignFolder) -> "_TokenizerJson":
-        path = str(folder.path / TOKENIZER)
-        try:
-            table = read_json(decode_file(folder.read(TOKENIZER, max_bytes=MAX_VOCABULARY_BYTES)))
-            model, added = table["model"], table.get("added_tokens") or []
-            charsmap = _charsmap(table.get("normalizer"))
-        except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
-            raise UserError(f"{path}: is no tokenizer that can be read: {error}") from None
-        if not isinstance(model, dict) or not isinstance(added, list):
-            raise UserError(f"{path}: has no model")
-        return cls(path, model, added, charsmap)
-
-    def tokens(self) -> list[str]:
-        """The tokens by id; those that were added come after the model's own."""
-        vocabulary = self.model.get("vocab")
-        ids: dict[Any, Any] = {}
-        if isinstance(vocabulary, dict):
-            ids = {id: token for token, id in vocabulary.items()}
-        elif isinstance(vocabulary, list):
-            ids = {id: _first_of(entry) for id, entry in enumerate(vocabulary)}
-        for entry in self.added:
-            if not isinstance(entry, dict):
-                raise UserError(f"{self.path}: {safe_repr(entry)} is no token")
-            ids.setdefault(entry.get("id"), entry.get("content"))
-        tokens = [ids.get(id) for id in range(len(ids))]
-        for id, token in enumerate(tokens):
-            if not isinstance(token, str):
-                raise UserError(f"{self.path}: has no token of id {id}")
-        return [str(token) for token in tokens]
-
-    def pieces(self) -> SentencePieceFile:
-        """The pieces with their scores, as in the SentencePiece file that the folder has not."""
-        vocabulary, kind = self.model.get("vocab"), self.model.get("type")
-        skipped = {entry.get("content") for entry in self.added if isinstance(entry, dict)}
-        algorithm: Literal["unigram", "bpe"]
-        if kind == "Unigram" and isinstance(vocabulary, list):
-            algorithm = "unigram"
-            scores = {_first_of(entry): entry[1] for entry in vocabulary}
-        elif kind == "BPE" and isinstance(vocabulary, dict):
-            algorithm = "bpe"
-            ranks = self._ranks()
-            scores = {piece: -float(ranks.get(piece, len(ranks))) for piece in vocabulary}
-        else:
-            raise UserError(f"{self.path}: is of {safe_repr(kind)}; Unigram and BPE are read")
-        pieces = {
-            piece: score
-            for piece, score in scores.items()
-            if piece not in skipped and piece not in SPECIAL and not is_language_token(piece)
-        }
-        if not all(type(score) in (int, float) for score in pieces.values()):
-            raise UserError(f"{self.path}: a piece has no score")
-        return SentencePieceFile(algorithm, pieces, self.charsmap, True, True)
-
-    def _ranks(self) -> dict[str, int]:
-        """The first merge that makes a piece."""
-        ranks: dict[str, int] = {}
-        merges = self.model.get("merges")
-        for rank, merge in enumerate(merges if isinstance(merges, list) else []):
-            parts = merge.split(" ") if isinstance(merge, str) else merge
-            if not isinstance(parts, list) or not all(type(part) is str for part in parts):
-                raise UserError(f"{self.path}: {safe_repr(merge)} is no merge")
-            ranks.setdefault("".join(parts), rank)
-        return ranks
-
-
-def _first_of(entry: Any) -> Any:
-    return entry[0] if isinstance(entry, list) and len(entry) == 2 else None
-
-
-def _charsmap(normalizer: Any) -> bytes:
-    """The character map of SentencePiece's normalisation, alone or in a sequence."""
-    if not isinstance(normalizer, dict):
-        return b""
-    parts = normalizer.get("normalizers", [normalizer])
-    for part in parts:
-        if part.get("type") == "Precompiled" and part.get("precompiled_charsmap"):
-            return base64.b64decode(part["precompiled_charsmap"], validate=True)
-    return b""

@@ -34,7 +34,12 @@ SCORES = ("additive", "concat", "dot", "scaled_dot", "general", "bottleneck")
 HEAD_SCORES = ("dot", "scaled_dot")
 POSITIONS = ("sinusoidal", "learned", "none")
 ACTIVATIONS = ("relu", "swiglu")
-EMBEDDING = {"sinusoids": "interleaved", "scale_embedding": True, "embedding_norm": False}
+ONLY = {
+    "normalization": "layer",
+    "sinusoids": "interleaved",
+    "scale_embedding": True,
+    "embedding_norm": False,
+}
 PLAIN_SEARCH = ("coverage_penalty", "min_length", "no_repeat_ngram", "sample")
 NEED_SERVER = ("training", "length")  # a run on the disk, and test sets
 DEVANAGARI = "".join(map(chr, range(0x900, 0x980)))
@@ -114,7 +119,7 @@ def _unsupported_layers(
         yield "score", settings.score
     if settings.positions not in POSITIONS:
         yield "positions", settings.positions
-    for name, value in EMBEDDING.items():
+    for name, value in ONLY.items():
         if (other := getattr(settings, name)) != value:
             yield name, str(other).lower()
     if settings.activation not in ACTIVATIONS:
