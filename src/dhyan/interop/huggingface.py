@@ -39,6 +39,7 @@ LAYER_PARTS = {
 }
 FINAL_NORM, EMBEDDING_NORM = "final_norm", "embedding.norm"
 NORMS = {"layer_norm": FINAL_NORM, "layernorm_embedding": EMBEDDING_NORM}  # of a whole side
+LEAST_POSITIONS = 4  # BOS, a token or two, EOS
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
@@ -101,8 +102,8 @@ def _tensors_of(folder: ForeignFolder, file: str) -> dict[str, Tensor]:
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
     for name, tensor in tensors.items():
-        if not tensor.is_floating_point():
-            raise UserError(f"{path}: {safe_repr(name)} is of {tensor.dtype}, not of floats")
+        if not tensor.is_floating_point() or not tensor.dim():
+            raise UserError(f"{path}: {safe_repr(name)} is of {tensor.dtype}, or a single number")
     return {name: tensor.float() for name, tensor in tensors.items()}
 
 
@@ -189,7 +190,8 @@ def _check_sinusoids(table: Tensor, layout: Layout, name: str, path: object) -> 
 
 def learned_positions(weights: Mapping[str, Tensor]) -> int:
     """How many positions a model has learned; those of both sides are as many."""
-    counts = {len(weights[f"{side}.embedding.positions.table"]) for side in SIDES}
-    if len(counts) > 1:
-        raise UserError(f"its tables of positions differ in size: {sorted(counts)}")
-    return min(counts)
+    tables = [weights.get(f"{side}.embedding.positions.table") for side in SIDES]
+    counts = [0 if table is None else len(table) for table in tables]
+    if counts[0] != counts[1] or min(counts) < LEAST_POSITIONS:
+        raise UserError(f"its tables of positions are of {counts[0]} and {counts[1]} rows")
+    return counts[0]

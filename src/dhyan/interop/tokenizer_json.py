@@ -14,6 +14,7 @@ from dhyan.text.safe_tokenizer import decode_file
 from dhyan.text.sentencepiece_file import SentencePieceFile
 
 TOKENIZER = "tokenizer.json"
+MAX_SCORE = 1e30
 
 
 @dataclass(frozen=True)
@@ -33,38 +34,38 @@ class TokenizerJson:
             table = read_json(decode_file(folder.read(TOKENIZER, max_bytes=MAX_VOCABULARY_BYTES)))
             model, added = table["model"], table.get("added_tokens") or []
             charsmap = _charsmap(table.get("normalizer"))
+            named = all(type(entry["content"]) is str and "id" in entry for entry in added)
         except (ValueError, TypeError, KeyError, AttributeError, binascii.Error) as error:
             raise UserError(f"{path}: is no tokenizer that can be read: {error}") from None
-        if not isinstance(model, dict) or not isinstance(added, list):
-            raise UserError(f"{path}: has no model")
+        if not isinstance(model, dict) or not isinstance(added, list) or not named:
+            raise UserError(f"{path}: has no model, or an added token without id or content")
         return cls(path, model, added, charsmap)
 
     def tokens(self) -> list[str]:
         """The tokens by id; those that were added come after the model's own."""
         vocabulary = self.model.get("vocab")
-        ids: dict[Any, Any] = {}
+        pairs: list[tuple[Any, Any]] = []
         if isinstance(vocabulary, dict):
-            ids = {id: token for token, id in vocabulary.items()}
+            pairs = [(id, token) for token, id in vocabulary.items()]
         elif isinstance(vocabulary, list):
-            ids = {id: _first_of(entry) for id, entry in enumerate(vocabulary)}
-        for entry in self.added:
-            if not isinstance(entry, dict):
-                raise UserError(f"{self.path}: {safe_repr(entry)} is no token")
-            ids.setdefault(entry.get("id"), entry.get("content"))
-        tokens = [ids.get(id) for id in range(len(ids))]
-        for id, token in enumerate(tokens):
-            if not isinstance(token, str):
-                raise UserError(f"{self.path}: has no token of id {id}")
-        return [str(token) for token in tokens]
+            pairs = list(enumerate(token for token, _ in map(self._scored, vocabulary)))
+        pairs += [(entry["id"], entry["content"]) for entry in self.added]
+        ids: dict[int, str] = {}
+        for id, token in pairs:
+            if type(id) is not int or ids.setdefault(id, token) != token:
+                raise UserError(f"{self.path}: the id of {safe_repr(token)} is {safe_repr(id)}")
+        if ids.keys() != set(range(len(ids))):
+            raise UserError(f"{self.path}: its ids do not count from 0, each once")
+        return [ids[id] for id in range(len(ids))]
 
     def pieces(self) -> SentencePieceFile:
         """The pieces with their scores, as in the SentencePiece file that the folder has not."""
         vocabulary, kind = self.model.get("vocab"), self.model.get("type")
-        skipped = {entry.get("content") for entry in self.added if isinstance(entry, dict)}
+        skipped = {entry["content"] for entry in self.added}
         algorithm: Literal["unigram", "bpe"]
         if kind == "Unigram" and isinstance(vocabulary, list):
             algorithm = "unigram"
-            scores = {_first_of(entry): entry[1] for entry in vocabulary}
+            scores = dict(map(self._scored, vocabulary))
         elif kind == "BPE" and isinstance(vocabulary, dict):
             algorithm = "bpe"
             ranks = self._ranks()
@@ -74,11 +75,16 @@ class TokenizerJson:
         pieces = {
             piece: score
             for piece, score in scores.items()
-            if piece not in skipped and not is_language_token(piece)
+            if piece and piece not in skipped and not is_language_token(piece)
         }
-        if not all(type(score) in (int, float) for score in pieces.values()):
-            raise UserError(f"{self.path}: a piece has no score")
         return SentencePieceFile(algorithm, pieces, self.charsmap, True, True)
+
+    def _scored(self, entry: Any) -> tuple[str, float]:
+        """A piece of a unigram model, and its score."""
+        match entry:
+            case [str() as piece, int() | float() as score] if abs(score) < MAX_SCORE:
+                return piece, float(score)
+        raise UserError(f"{self.path}: {safe_repr(entry)} is no piece with a score")
 
     def _ranks(self) -> dict[str, int]:
         """The first merge that makes a piece."""
@@ -90,10 +96,6 @@ class TokenizerJson:
                 raise UserError(f"{self.path}: {safe_repr(merge)} is no merge")
             ranks.setdefault("".join(parts), rank)
         return ranks
-
-
-def _first_of(entry: Any) -> Any:
-    return entry[0] if isinstance(entry, list) and len(entry) == 2 else None
 
 
 def _charsmap(normalizer: Any) -> bytes:
