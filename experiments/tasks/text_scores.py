@@ -21,11 +21,13 @@ import torch
 
 from benchmarks.report import RESULTS, write_device_result
 from dhyan import load
-from dhyan.checkpoint import find_checkpoint, is_run, steps_in
+from dhyan.checkpoint import find_checkpoint, steps_in
 from dhyan.compare.train import training_seconds
+from dhyan.decoding.translator import Translator
 from dhyan.evaluation.class_report import class_report
 from dhyan.evaluation.metrics import scores_of
 from dhyan.tasks import find_task
+from dhyan.text.codec import source_length
 from experiments.side_by_side import Job, train_side_by_side
 from experiments.tasks.text_tasks import (
     TASKS,
@@ -131,7 +133,7 @@ def score_text_tasks(
     figures: dict[str, Any] = {}
     for name in names:
         task, folder = TASKS[name], TASKS[name].folder(name, out)
-        trained = [run for seed in seeds if is_run(run := out / f"{name}-{seed}")]
+        trained = [run for seed in seeds if (run := out / f"{name}-{seed}").is_dir()]
         runs = [_score(task, folder, part, run, outputs) for run in trained]
         baseline = task.baseline(folder) if task.baseline and part == "test" else {}
         figures[name] = {"part": part, "baselines": dict(baseline), "runs": runs}
@@ -146,7 +148,8 @@ def score_text_tasks(
 def _score(task: TextTask, folder: Path, part: str, run: Path, kept: Path | None) -> dict[str, Any]:
     """The scores of one run with their signatures, by class where there are few."""
     model, examples = load(run), read_examples(folder, part, task.suffix)
-    outputs = [output.text for output in model.predict([example.source for example in examples])]
+    sources = [cut_to_fit(example.source, model) for example in examples]
+    outputs = [output.text for output in model.predict(sources)]
     if kept:
         kept.mkdir(parents=True, exist_ok=True)
         lines = "".join(json.dumps(output, ensure_ascii=False) + "\n" for output in outputs)
@@ -166,6 +169,15 @@ def _score(task: TextTask, folder: Path, part: str, run: Path, kept: Path | None
     if report := next(reports, None):
         figures["classes"] = {one.name: round(one.f1, 2) for one in report.classes}
     return figures
+
+
+def cut_to_fit(text: str, model: Translator) -> str:
+    """A text that is too long for a model without its last words."""
+    longest = model.limits.source
+    while (length := source_length(model.encode(text))) > longest:
+        words = text.split(" ")
+        text = " ".join(words[: min(longest * len(words) // length, len(words) - 1)])
+    return text
 
 
 if __name__ == "__main__":
