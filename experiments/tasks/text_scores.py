@@ -21,14 +21,12 @@ import torch
 
 from benchmarks.report import RESULTS, write_device_result
 from dhyan import load
-from dhyan.checkpoint import find_checkpoint, steps_in
-from dhyan.compare.train import training_seconds
 from dhyan.decoding.translator import Translator
 from dhyan.evaluation.class_report import class_report
 from dhyan.evaluation.metrics import scores_of
 from dhyan.tasks import find_task
 from dhyan.text.codec import source_length
-from experiments.side_by_side import Job, train_side_by_side
+from experiments.side_by_side import Job, train_side_by_side, training_of
 from experiments.tasks.text_tasks import (
     TASKS,
     TextTask,
@@ -156,9 +154,7 @@ def _score(task: TextTask, folder: Path, part: str, run: Path, kept: Path | None
         (kept / f"{run.name}.{part}.jsonl").write_text(lines, encoding="utf-8")
     counts = count_outputs(examples, outputs, find_task(model.task).metrics)
     figures: dict[str, Any] = {
-        "run": run.name,
-        "checkpoint": find_checkpoint(run).name,
-        "training_seconds": round(training_seconds(run, max(steps_in(run))), 1),
+        **training_of(run),
         "examples": len(examples),
         "scores": {key: round(score.value, 2) for key, score in scores_of(counts).items()},
         "signatures": {key: score.signature for key, score in scores_of(counts).items()},
