@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import types
@@ -334,15 +335,11 @@ def made_up_words(count: int = 1000) -> list[str]:
 
 def run_converter(script: str, package: str, out: Path) -> Any:
     """The model that a converter of examples/ writes."""
-    import runpy
-
     import dhyan
 
-    before, sys.argv = sys.argv, [script, str(wheel_of(package)), str(out)]
-    try:
-        runpy.run_path(str(ROOT / "examples" / script))
-    finally:
-        sys.argv = before
+    command = [sys.executable, str(ROOT / "examples" / script), str(wheel_of(package)), str(out)]
+    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": path})
     return dhyan.load(out, device="cpu")
 
 
@@ -372,7 +369,7 @@ def _module(package: str, name: str, folder: Path, stand_ins: Mapping[str, Any])
     """A module of a wheel, unpacked, with stand-ins for what it imports and is not used here."""
     wheel, unpacked = wheel_of(package), folder / f"{package}-package"
     assert wheel, "checked by the caller"
-    zipfile.ZipFile(wheel).extractall(unpacked)
+    _unpack(wheel, unpacked)
     sys.path.insert(0, str(unpacked))
     modules = {}
     for stand_in, attributes in stand_ins.items():
@@ -387,6 +384,16 @@ def _module(package: str, name: str, folder: Path, stand_ins: Mapping[str, Any])
             del sys.modules[key]
         sys.modules.update(kept)
         sys.path.remove(str(unpacked))
+
+
+def _unpack(wheel: Path, folder: Path) -> None:
+    """The files of a wheel, each inside of the folder."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            path = (folder / name).resolve()
+            if path.is_relative_to(folder.resolve()) and not name.endswith("/"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.read(name))
 
 
 def newest_table() -> str:

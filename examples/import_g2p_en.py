@@ -25,7 +25,10 @@ vowels = "AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split()
 others = "B CH D DH F G HH JH K L M N NG P R S SH T TH UW V W Y Z ZH".split()
 phonemes = sorted([*others, *(vowel + stress for vowel in vowels for stress in "012")])
 file = io.BytesIO(zipfile.ZipFile(wheel).read("g2p_en/checkpoint20.npz"))
-theirs = {name: torch.from_numpy(array).float() for name, array in np.load(file).items()}
+theirs = {}
+for name in (archive := zipfile.ZipFile(file)).namelist():  # plain numbers; pickles are refused
+    array = np.lib.format.read_array(archive.open(name), allow_pickle=False)
+    theirs[name.removesuffix(".npy")] = torch.from_numpy(array).float()
 letters = ["<pad>", "<unk>", "</s>", *string.ascii_lowercase]
 source = Vocabulary.arrange(letters, Roles(pad=0, bos=NONE, eos=2, unk=1), place=wheel)
 sounds = ["<pad>", "<unk>", "<s>", "</s>", *phonemes]

