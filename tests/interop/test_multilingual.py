@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import ctranslate2
 import pytest
 import torch
 import transformers
@@ -13,6 +14,7 @@ import dhyan
 from benchmarks.import_parity import trained_tokenizers
 from dhyan.batch import Batch, Tokens
 from dhyan.cli import app
+from dhyan.interop.export_ctranslate2 import export_ctranslate2
 from dhyan.interop.import_model import import_model
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
 from dhyan.text.language_tokens import M2M100, code_of, find_language
@@ -282,3 +284,21 @@ def test_ids_on_ten_thousand_sentences_are_those_of_their_tokenizers(tmp_path):
     rows = list(trained_tokenizers(tmp_path))
     assert [row["equal_ids"] for row in rows] == [row["sentences"] for row in rows]
     assert min(row["sentences"] for row in rows) >= 10_000
+
+
+def test_an_export_to_ctranslate2_takes_the_language_as_prefix(folder, tmp_path):
+    import_model(folder, tmp_path / "ours", languages=("en", "hi"))
+    export_ctranslate2(tmp_path / "ours", tmp_path / "ct2")
+    ours = dhyan.load(tmp_path / "ours", device="cpu")
+    pieces = list(ours.source.piece_ids())
+    theirs = ctranslate2.Translator(
+        str(tmp_path / "ct2"), compute_type="float32", intra_threads=1
+    ).translate_batch(
+        [[pieces[id] for id in ours.source.encode(text)] for text in TEXTS],
+        target_prefix=[["hin_Deva"]] * len(TEXTS), beam_size=1, max_decoding_length=20,
+        min_decoding_length=0,
+    )  # fmt: skip
+    found = ours.translate(TEXTS, beam=1, max_length=20)
+    assert [[pieces[id] for id in best.ids] for best in found] == [
+        result.hypotheses[0] for result in theirs
+    ]
