@@ -14,7 +14,7 @@ from tests.docs.test_import_examples import PACKAGES
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FEW = (
     "training.steps=2", "training.warmup_steps=0", "training.valid_sentences=2",
-    "training.tokens_per_batch=400", "data.max_tokens=200", "decoding.max_length=8",
+    "training.tokens_per_batch=400", "data.max_tokens=240", "decoding.max_length=8",
 )  # fmt: skip
 NARROW = tuple(
     f"{side}.{key}={value}"
