@@ -10,7 +10,7 @@ from dhyan.cli.options import Model
 from dhyan.cli.translate_io import open_output
 from dhyan.errors import UserError
 
-Format = Literal["html", "ctranslate2"]
+Format = Literal["html", "ctranslate2", "onnx", "huggingface"]
 Weights = Literal["float32", "int8"]
 
 
