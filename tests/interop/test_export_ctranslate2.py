@@ -48,7 +48,10 @@ def test_words_and_scores_are_ours_and_an_import_gives_the_model_back(name, prec
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"decoder.positions": "rotary"}, "cannot hold decoder.positions = rotary"),
+        (
+            {"decoder.positions": "rotary"},
+            "cannot hold decoder.positions = rotary; ONNX has: --to onnx",
+        ),
         ({"encoder.kv_heads": 1}, "cannot hold encoder.kv_heads = 1"),
         ({"encoder.score": "additive"}, "cannot hold encoder.score = additive"),
     ],
@@ -68,6 +71,5 @@ def test_the_command_refuses_recurrent_models_with_the_format_that_holds_them(tm
     result = tiny_models.dhyan("export", "en-hi-luong", "--to", "ctranslate2", "out", cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr.decode().splitlines() == [
-        "dhyan: en-hi-luong: CTranslate2 cannot hold encoder.kind = rnn: CTranslate2 has no such "
-        "models; a page has: --to html"
+        "dhyan: en-hi-luong: CTranslate2 cannot hold encoder.kind = rnn; ONNX has: --to onnx"
     ]

@@ -17,6 +17,8 @@ from dhyan.checkpoint import weights_from_bytes
 from dhyan.config import Recipe, TransformerDecoder, TransformerEncoder
 from dhyan.errors import UserError
 from dhyan.interop.ctranslate2_file import SCALE, ModelFile
+from dhyan.interop.exported_card import write_card
+from dhyan.interop.joint_tokenizer import write_tokenizers
 from dhyan.interop.write_model import check_out
 from dhyan.model_check import read_model
 from dhyan.models.build import build_model
@@ -34,7 +36,7 @@ LEAST_POSITIONS = 2048  # of a table of sinusoids, which have no end
 LARGEST = 127  # whole number of int8
 EMBEDDINGS = ("encoder/embeddings_0/weight", "decoder/embeddings/weight")
 OUTPUT = "decoder/projection/weight"
-HOW = "CTranslate2 has no such models; a page has: --to html"
+INSTEAD = "ONNX has: --to onnx"
 
 
 def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "float32") -> None:
@@ -43,7 +45,7 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
     checked = read_model(model)
     recipe = checked.recipe
     for setting, value in _unsupported(recipe):
-        raise UserError(f"{checked.name}: CTranslate2 cannot hold {setting} = {value}")
+        raise UserError(f"{checked.name}: CTranslate2 cannot hold {setting} = {value}; {INSTEAD}")
     source, target = load_codecs(checked.files)
     if not isinstance(source, Tokenizer):
         raise UserError(f"{checked.name}: reads {source.kind}, which CTranslate2 cannot")
@@ -76,7 +78,8 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
         for side, tokenizer in (("source", source), ("target", target)):
             tokens = json.dumps(list(tokenizer.piece_ids()), ensure_ascii=False, indent=0)
             (folder / f"{side}_vocabulary.json").write_text(tokens, encoding="utf-8")
-            tokenizer.save(folder / f"{side}.json")
+        write_tokenizers(folder, source, target)
+        write_card(checked, folder, "ctranslate2")
 
 
 def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
@@ -84,7 +87,7 @@ def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
     for side in ("encoder", "decoder"):
         section = getattr(recipe, side)
         if not isinstance(section, TransformerEncoder | TransformerDecoder):
-            yield f"{side}.kind", f"{section.kind}: {HOW}"
+            yield f"{side}.kind", section.kind
             return
         if section.positions in ("rotary", "alibi"):
             yield f"{side}.positions", section.positions

@@ -68,9 +68,7 @@ def export_huggingface(model: str | Path, out: Path) -> Architecture:
         raise UserError(f"{checked.name}: reads {source.kind}, which no translator there does")
     recipe = checked.recipe
     shared = recipe.decoder.share_source_embedding
-    tokenizer = joint_tokenizer(
-        source, target, shared=shared, reads_eos=recipe.encoder.reads_eos
-    )
+    tokenizer = joint_tokenizer(source, target, shared=shared, reads_eos=recipe.encoder.reads_eos)
     module = build_model(recipe, len(source), len(target)).eval()
     load_weights(module, weights_from_bytes(checked.files["model.safetensors"]))
     positions = _positions(module, recipe)
@@ -101,7 +99,9 @@ def choose_architecture(checked: CheckedModel) -> Architecture:
         return PEGASUS if fits else BLENDERBOT
     if fits:
         return MARIAN
-    side, section = ("decoder", decoder) if encoder.positions == "sinusoidal" else ("encoder", encoder)
+    side, section = (
+        ("decoder", decoder) if encoder.positions == "sinusoidal" else ("encoder", encoder)
+    )
     raise UserError(
         f"{checked.name}: transformers has no {side}.positions = {section.positions} with "
         f"{side}.norm = post; {INSTEAD}"
@@ -247,9 +247,7 @@ def _tensors(
     return {name: tensor.detach().float().clone() for name, tensor in tensors.items()}
 
 
-def _after_source(
-    rows: Float[Tensor, "V ..."], added: int, value: float
-) -> Float[Tensor, "W ..."]:
+def _after_source(rows: Float[Tensor, "V ..."], added: int, value: float) -> Float[Tensor, "W ..."]:
     """Rows of the target behind those of source tokens, which are never written."""
     return torch.cat([rows.new_full((added, *rows.shape[1:]), value), rows])
 
@@ -276,11 +274,11 @@ def _reordered(name: str, tensor: Tensor, order: Int[Tensor, " D"]) -> Tensor:
     """
     part = name.rpartition(".")[0].rpartition(".")[2]
     match part, tensor.dim():
-        case ("q_proj" | "k_proj" | "v_proj" | "fc1" | "lm_head"), 2:
+        case (("q_proj" | "k_proj" | "v_proj" | "fc1" | "lm_head"), 2):
             return tensor[:, order]
-        case ("shared" | "embed_tokens" | "embed_positions"), 2:
+        case (("shared" | "embed_tokens" | "embed_positions"), 2):
             return tensor[:, order]
-        case ("out_proj" | "fc2"), _:
+        case (("out_proj" | "fc2"), _):
             return tensor[order]
         case _, 1 if "norm" in part:
             return tensor[order]

@@ -7,6 +7,7 @@ its name: texts are cut into tokens of the source, and ids of the target are joi
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tokenizers import Regex, decoders, normalizers, processors
@@ -53,6 +54,15 @@ def joint_tokenizer(source: Tokenizer, target: Tokenizer, *, shared: bool, reads
             f"$A {NAMES[EOS]}", special_tokens=[(NAMES[EOS], EOS)]
         )
     return joined.to_str()
+
+
+def write_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> None:
+    """Each side's tokenizer: as ours, and, where it can be, for the library without ours."""
+    for side, tokenizer in (("source", source), ("target", target)):
+        tokenizer.save(folder / f"{side}.json")
+        if tokenizer.kind in CAN_JOIN:
+            alone = joint_tokenizer(tokenizer, tokenizer, shared=True, reads_eos=False)
+            (folder / f"{side}_tokenizer.json").write_text(alone, encoding="utf-8")
 
 
 def _special_tokens(mark: str, first: int) -> Iterator[dict[str, Any]]:

@@ -30,7 +30,9 @@ _CHARACTERS = {
 _DEVANAGARI = r"[\u0900-\u0963\u0966-\u097f\u1cd0-\u1cfa\ua8e0-\ua8ff]"  # less its dandas
 _CLOSES = r"(?=[\"')\]]*(?: |\Z))"
 _BAR = re.compile(rf"(?<={_DEVANAGARI})( ?)([|।]{{2}}|\|){_CLOSES}")
-_SPACES = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"  # of str.split
+_SPACES = (
+    "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"  # of str.split
+)
 _LONG = 1000
 
 
@@ -56,7 +58,9 @@ def normalization_steps() -> Iterator[tuple[str, str] | None]:
     by_replacement: dict[str, str] = {}
     for code, replacement in _CHARACTERS.items():
         if not 0xD800 <= code < 0xE000:
-            by_replacement[replacement or ""] = by_replacement.get(replacement or "", "") + chr(code)
+            by_replacement[replacement or ""] = by_replacement.get(replacement or "", "") + chr(
+                code
+            )
     for replacement, characters in by_replacement.items():
         yield f"[{characters}]", replacement
     yield None
