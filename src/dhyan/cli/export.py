@@ -27,8 +27,8 @@ def export(
         typer.Option(
             "--to",
             show_default=False,
-            help="Format: html, one page that translates in any browser, offline; onnx, graphs for ONNX "
-            "Runtime; or, for Transformers, ctranslate2 and huggingface, folders for these libraries.",
+            help="Format: html, a page that translates in any browser, offline; onnx, graphs for ONNX "
+            "Runtime; for Transformers also ctranslate2 and huggingface, folders of these libraries.",
         ),
     ] = None,
     slim: Annotated[

@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from dhyan.attention import Memory
+
 
 @dataclass(frozen=True)
 class TensorState:
@@ -38,6 +40,31 @@ def named_tensors(state: Any, *, with_steps: bool) -> dict[str, Tensor]:
 def with_tensors(state: Any, tensors: Sequence[Tensor], *, with_steps: bool) -> Any:
     """A state of the same form with these tensors, in the order of `named_tensors`."""
     return _filled(state, iter(tensors), with_steps)
+
+
+def with_zeros(state: Any, later: Any) -> Any:
+    """A first state in which coverage and last weights are zeros, where a later one has them.
+
+    An attention that has seen no query yet has none of them, which is the same.
+    """
+    if isinstance(state, tuple):
+        pairs = zip(state, later, strict=True)
+        return tuple(with_zeros(part, later_part) for part, later_part in pairs)
+    if isinstance(state, Memory):
+        rows, positions = state.mask.shape
+        zeros = {
+            name: weights.new_zeros(rows, weights.shape[1], positions)
+            for name in ("coverage", "last_weights")
+            if getattr(state, name) is None and (weights := getattr(later, name)) is not None
+        }
+        return replace(state, **zeros)
+    if is_dataclass(state) and not isinstance(state, type):
+        parts = {
+            field.name: with_zeros(getattr(state, field.name), getattr(later, field.name))
+            for field in fields(state)
+        }
+        return replace(state, **parts)
+    return state
 
 
 def _walk(value: Any, place: tuple[str, ...], with_steps: bool) -> Iterator[tuple[str, Tensor]]:

@@ -5,7 +5,6 @@ further package and is the inverse of the import.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, cast
 
@@ -14,11 +13,12 @@ from torch import Tensor
 
 from dhyan import atomic_folder
 from dhyan.checkpoint import weights_from_bytes
-from dhyan.config import Recipe, TransformerDecoder, TransformerEncoder
+from dhyan.config import TransformerDecoder, TransformerEncoder
 from dhyan.errors import UserError
 from dhyan.interop.ctranslate2_file import SCALE, ModelFile
 from dhyan.interop.exported_card import write_card
 from dhyan.interop.joint_tokenizer import write_tokenizers
+from dhyan.interop.unusual_settings import unusual_settings
 from dhyan.interop.write_model import check_out
 from dhyan.model_check import read_model
 from dhyan.models.build import build_model
@@ -44,7 +44,7 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
     check_out(out)
     checked = read_model(model)
     recipe = checked.recipe
-    for setting, value in _unsupported(recipe):
+    for setting, value in unusual_settings(recipe):
         raise UserError(f"{checked.name}: CTranslate2 cannot hold {setting} = {value}; {INSTEAD}")
     source, target = load_codecs(checked.files)
     if not isinstance(source, Tokenizer):
@@ -80,30 +80,6 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
             (folder / f"{side}_vocabulary.json").write_text(tokens, encoding="utf-8")
         write_tokenizers(folder, source, target)
         write_card(checked, folder, "ctranslate2")
-
-
-def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
-    """The settings that CTranslate2 has not."""
-    for side in ("encoder", "decoder"):
-        section = getattr(recipe, side)
-        if not isinstance(section, TransformerEncoder | TransformerDecoder):
-            yield f"{side}.kind", section.kind
-            return
-        if section.positions in ("rotary", "alibi"):
-            yield f"{side}.positions", section.positions
-        if section.score != "scaled_dot":
-            yield f"{side}.score", section.score
-        if section.kv_heads not in (0, section.heads):
-            yield f"{side}.kv_heads", section.kv_heads
-    if (
-        isinstance(recipe.encoder, TransformerEncoder)
-        and recipe.encoder.self_attention != "learned"
-    ):
-        yield "encoder.self_attention", recipe.encoder.self_attention
-    if recipe.decoder.copy_mechanism:
-        yield "decoder.copy_mechanism", "true"
-    if recipe.text.placeholders:
-        yield "text.placeholders", ", ".join(recipe.text.placeholders)
 
 
 def _stack(

@@ -9,7 +9,7 @@ table of embeddings there, so the rows of the target follow those of the source.
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -24,11 +24,14 @@ from dhyan.interop.exported_card import write_card
 from dhyan.interop.joint_tokenizer import joint_tokenizer
 from dhyan.interop.marian import ACTIVATIONS as THEIR_ACTIVATIONS
 from dhyan.interop.marian import BIAS, LM_HEAD, PARTS, SHARED
+from dhyan.interop.unusual_settings import unusual_settings
 from dhyan.interop.write_model import check_out
 from dhyan.model_check import CheckedModel, read_model
 from dhyan.models.build import build_model
-from dhyan.models.positions import NoPositions, Positions
+from dhyan.models.positions import NoPositions, Positions, Sinusoids
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.models.transformer import TransformerDecoder as DecoderModule
+from dhyan.models.transformer import TransformerEncoder as EncoderModule
 from dhyan.run.load import load_codecs, load_weights
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
 from dhyan.text.tokenizer import Tokenizer
@@ -68,7 +71,9 @@ def export_huggingface(model: str | Path, out: Path) -> Architecture:
         raise UserError(f"{checked.name}: reads {source.kind}, which no translator there does")
     recipe = checked.recipe
     shared = recipe.decoder.share_source_embedding
-    tokenizer = joint_tokenizer(source, target, shared=shared, reads_eos=recipe.encoder.reads_eos)
+    tokenizer = joint_tokenizer(
+        source, target, shared=shared, reads_eos=_sections(recipe)[0].reads_eos
+    )
     module = build_model(recipe, len(source), len(target)).eval()
     load_weights(module, weights_from_bytes(checked.files["model.safetensors"]))
     positions = _positions(module, recipe)
@@ -92,47 +97,43 @@ def export_huggingface(model: str | Path, out: Path) -> Architecture:
 
 def choose_architecture(checked: CheckedModel) -> Architecture:
     """The first architecture that computes what the recipe says."""
-    encoder, decoder = checked.recipe.encoder, checked.recipe.decoder
+    encoder, decoder = _sections(checked.recipe)
     sinusoids = encoder.positions == decoder.positions == "sinusoidal"
     fits = sinusoids and encoder.sinusoids == decoder.sinusoids and encoder.sinusoids in LAYOUTS
     if encoder.norm == "pre":
         return PEGASUS if fits else BLENDERBOT
     if fits:
         return MARIAN
-    side, section = (
-        ("decoder", decoder) if encoder.positions == "sinusoidal" else ("encoder", encoder)
+    side, positions = (
+        ("decoder", decoder.positions)
+        if encoder.positions == "sinusoidal"
+        else ("encoder", encoder.positions)
     )
     raise UserError(
-        f"{checked.name}: transformers has no {side}.positions = {section.positions} with "
+        f"{checked.name}: transformers has no {side}.positions = {positions} with "
         f"{side}.norm = post; {INSTEAD}"
     )
 
 
+def _sections(recipe: Recipe) -> tuple[TransformerEncoder, TransformerDecoder]:
+    """Those of a recipe that has no unusual settings."""
+    return cast(TransformerEncoder, recipe.encoder), cast(TransformerDecoder, recipe.decoder)
+
+
 def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
     """The settings that none of the architectures has."""
+    unusual = list(unusual_settings(recipe))
+    yield from unusual
+    if unusual:
+        return
     for side in SIDES:
-        section = getattr(recipe, side)
-        if not isinstance(section, TransformerEncoder | TransformerDecoder):
-            yield f"{side}.kind", section.kind
-            return
-        if section.positions in ("rotary", "alibi"):
-            yield f"{side}.positions", section.positions
-        if section.score != "scaled_dot":
-            yield f"{side}.score", section.score
-        if section.kv_heads not in (0, section.heads):
-            yield f"{side}.kv_heads", section.kv_heads
-        if section.activation not in ACTIVATIONS:
-            yield f"{side}.activation", section.activation
-    if recipe.encoder.self_attention != "learned":
-        yield "encoder.self_attention", recipe.encoder.self_attention
+        activation = getattr(recipe, side).activation
+        if activation not in ACTIVATIONS:
+            yield f"{side}.activation", activation
     for setting in ("width", "norm", "activation", "scale_embedding"):
         ours, other = (getattr(getattr(recipe, side), setting) for side in SIDES)
         if ours != other:
             yield f"decoder.{setting}", f"{other}, where encoder.{setting} = {ours}"
-    if recipe.decoder.copy_mechanism:
-        yield "decoder.copy_mechanism", "true"
-    if recipe.text.placeholders:
-        yield "text.placeholders", ", ".join(recipe.text.placeholders)
 
 
 def _positions(module: Seq2Seq, recipe: Recipe) -> int:
@@ -145,7 +146,7 @@ def _positions(module: Seq2Seq, recipe: Recipe) -> int:
 def _config(
     recipe: Recipe, architecture: Architecture, vocabulary: int, first: int, positions: int
 ) -> dict[str, Any]:
-    encoder, decoder = recipe.encoder, recipe.decoder
+    encoder, decoder = _sections(recipe)
     return {
         "architectures": [architecture.model_class],
         "model_type": architecture.model_type,
@@ -226,7 +227,10 @@ def _tensors(
 ) -> dict[str, Tensor]:
     """The weights under their names, in their order of dimensions."""
     ours: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=False))
-    stacks = {"encoder": module.encoder.embedding, "decoder": module.decoder.embedding}
+    stacks = {
+        "encoder": cast(EncoderModule, module.encoder).embedding,
+        "decoder": cast(DecoderModule, module.decoder).embedding,
+    }
     tables = {side: ours[f"{side}.embedding.token_embedding.weight"] for side in SIDES}
     embeddings = tables["decoder"] if shared else torch.cat([tables["encoder"], tables["decoder"]])
     added = len(embeddings) - len(tables["decoder"])
@@ -241,7 +245,8 @@ def _tensors(
     for side, embedding in stacks.items():
         table = _position_table(embedding.positions, positions)
         tensors[f"model.{side}.embed_positions.weight"] = table
-    if architecture.sinusoids and stacks["encoder"].positions.layout == "interleaved":
+    sinusoids = stacks["encoder"].positions
+    if architecture.sinusoids and cast(Sinusoids, sinusoids).layout == "interleaved":
         order = torch.cat([torch.arange(at, embeddings.shape[1], 2) for at in (0, 1)])
         tensors = {name: _reordered(name, tensor, order) for name, tensor in tensors.items()}
     return {name: tensor.detach().float().clone() for name, tensor in tensors.items()}
