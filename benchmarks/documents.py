@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    exports,
     first_minutes,
     ladder,
     ladder_page,
@@ -39,6 +40,7 @@ def check_documents() -> list[str]:
         _check_first_minutes,
         _check_model_page,
         _check_studio_page,
+        _check_exports,
     )
     return [error for check in checks for error in check()]
 
@@ -156,6 +158,13 @@ def _check_studio_page() -> Iterator[str]:
     stored = text.partition(studio_page.BEGIN)[2].partition(studio_page.END)[0]
     if stored.strip() != studio_page.newest_table().strip():
         yield "docs/how-to/studio.md: the table differs from the newest result of `studio-page`"
+
+
+def _check_exports() -> Iterator[str]:
+    text = exports.PAGE.read_text(encoding="utf-8")
+    stored = text.partition(exports.BEGIN)[2].partition(exports.END)[0]
+    if stored.strip() != exports.newest_table().strip():
+        yield "docs/how-to/export.md: the table differs from the newest result of `exports`"
 
 
 def _check_model_page() -> Iterator[str]:
