@@ -3,6 +3,8 @@
 import json
 import lzma
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import newest
+from dhyan.quantization import Precision
 
 WHAT = "exports"
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "export.md"
@@ -35,6 +38,11 @@ LONGEST = 100  # tokens of a translation, on both sides
 PATIENCE = 2  # of CTranslate2's beam search
 PACKAGES = ("transformers", "ctranslate2", "onnxruntime")
 
+SLIM = "en-hi-transformer"
+PRECISIONS: tuple[Precision, ...] = ("float32", "float16", "int8")
+SLIM_BEGIN, SLIM_END = "<!-- slim: measured -->", "<!-- slim: end -->"
+STATE = ("training.safetensors", "training.json")
+
 Translate = Callable[[Sequence[str], int], list[str]]
 
 
@@ -54,7 +62,40 @@ def exports(data: Path) -> object:
         "packages": {name: version(name) for name in PACKAGES},
         "load_average": os.getloadavg(),
         "models": models,
+        "slim": slim(data / CORPORA[SLIM][0], CORPORA[SLIM][1]),
     }
+
+
+def slim(corpus: Path, language: str) -> dict[str, Any]:
+    """Bytes of a checkpoint after one step of fine-tuning, by file, and of its slim folders."""
+    from dhyan.run.slim_export import write_slim
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, texts in zip(("source", "target"), pairs(corpus, language), strict=True):
+            (folder / file).write_text("\n".join(texts[:200]) + "\n", encoding="utf-8")
+        data = ["--source", folder / "source", "--target", folder / "target"]
+        settings = ["--set", "training.steps=1", "--set", "training.valid_sentences=0"]
+        words = ["train", SLIM, "--init-from", SLIM, *data, *settings, "--out", folder / "run"]
+        subprocess.run(
+            [sys.executable, "-m", "dhyan", *map(str, words), "--quiet"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        [checkpoint] = (folder / "run").glob("step-1")
+        return {
+            "model": SLIM,
+            "checkpoint": {path.name: path.stat().st_size for path in sorted(checkpoint.iterdir())},
+            **{
+                precision: sum(
+                    path.stat().st_size
+                    for path in write_slim(
+                        checkpoint, folder / precision, precision=precision
+                    ).iterdir()
+                )
+                for precision in PRECISIONS
+            },
+        }
 
 
 def pairs(corpus: Path, language: str) -> tuple[list[str], list[str]]:
@@ -243,10 +284,32 @@ def _lines(figures: Mapping[str, Any], file: str) -> Iterator[str]:
                 )
 
 
+def newest_slim() -> str:
+    """The sizes of the newest result in a sentence, as the page has it."""
+    path = newest(WHAT)
+    slim = json.loads(path.read_text(encoding="utf-8"))["figures"]["slim"]
+    files = slim["checkpoint"]
+    whole, state = sum(files.values()), sum(files[name] for name in STATE)
+    sizes = ", ".join(f"{slim[precision] / 1e6:.1f} MB in {precision}" for precision in PRECISIONS)
+    return (
+        f"Of {whole / 1e6:.1f} MB of a checkpoint of {slim['model']}, {state / 1e6:.1f} MB are the "
+        f"state of training; slim it has {sizes} ([result](../../benchmarks/results/{path.name})).\n"
+    )
+
+
+def stored(begin: str, end: str) -> str:
+    """What the page has between two marks."""
+    return PAGE.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0]
+
+
 def write_table() -> Path:
-    """Put the newest table into the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n{newest_table()}{END}{after}", encoding="utf-8")
+    """Put the newest figures into the page."""
+    for begin, end, made in (
+        (BEGIN, END, newest_table()),
+        (SLIM_BEGIN, SLIM_END, newest_slim()),
+    ):
+        text = PAGE.read_text(encoding="utf-8")
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        PAGE.write_text(f"{before}{begin}\n{made}{end}{after}", encoding="utf-8")
     return PAGE

@@ -130,9 +130,9 @@ def test_a_beam_of_a_pretrained_model_finds_our_translations_and_scores(name, ex
     assert "load_onnx" in card
 
 
-def test_int8_graphs_are_smaller_and_translate(exported):
-    name = PRETRAINED[0]
-    whole, small = exported(PRETRAINED)[name], exported([name], "int8")[name]
+@pytest.mark.parametrize("name", PRETRAINED)
+def test_int8_graphs_are_smaller_and_translate(name, exported):
+    whole, small = exported(PRETRAINED)[name], exported(PRETRAINED, "int8")[name]
     assert (small / "step.onnx").stat().st_size < 0.8 * (whole / "step.onnx").stat().st_size
     ours = dhyan.load(name, device="cpu").translate(EVERYDAY_SENTENCES)
     theirs = load_onnx(small).translate(EVERYDAY_SENTENCES)

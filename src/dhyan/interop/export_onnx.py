@@ -205,7 +205,7 @@ def _write_graph(
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the warnings of the exporter, which concern its own code."""
-    loggers = [logging.getLogger(name) for name in ("onnxscript", "onnx_ir", "torch.onnx")]
+    loggers = [logging.getLogger(name) for name in ("", "onnxscript", "onnx_ir", "torch.onnx")]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -273,9 +273,27 @@ def _gates(weight: Tensor, kind: str) -> Tensor:
 
 def _quantize(folder: Path) -> None:
     """Matrix products with weights of 8 bits, a scale for each output; states are rounded too."""
+    import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     for name in (ENCODER, STEP):
-        quantize_dynamic(
-            folder / name, folder / name, per_channel=True, weight_type=QuantType.QInt8
-        )
+        graph = onnx.load(folder / name)
+        del graph.graph.value_info[:]  # shapes of weights, which quantization transposes
+        with _quiet():
+            quantize_dynamic(
+                graph,
+                folder / name,
+                per_channel=True,
+                weight_type=QuantType.QInt8,
+                nodes_to_exclude=list(_products_with_vectors(graph.graph)),
+            )
+
+
+def _products_with_vectors(graph: Any) -> Iterator[str]:
+    """The names of products whose weight has one column, for which there is no such kernel."""
+    vectors = {
+        tensor.name for tensor in graph.initializer if len(tensor.dims) < 2 or tensor.dims[-1] == 1
+    }
+    yield from (
+        node.name for node in graph.node if node.op_type == "MatMul" and node.input[1] in vectors
+    )
