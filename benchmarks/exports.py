@@ -75,7 +75,7 @@ def slim(corpus: Path, language: str) -> dict[str, Any]:
         for file, texts in zip(("source", "target"), pairs(corpus, language), strict=True):
             (folder / file).write_text("\n".join(texts[:200]) + "\n", encoding="utf-8")
         data = ["--source", folder / "source", "--target", folder / "target"]
-        settings = ["--set", "training.steps=1", "--set", "training.valid_sentences=0"]
+        settings = ["--set", "training.steps=1", "--set", "training.validate_every=9"]
         words = ["train", SLIM, "--init-from", SLIM, *data, *settings, "--out", folder / "run"]
         subprocess.run(
             [sys.executable, "-m", "dhyan", *map(str, words), "--quiet"],
