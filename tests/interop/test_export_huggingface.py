@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+import sentencepiece
 import torch
 import transformers
 from tokenizers import Tokenizer as Backend
@@ -12,12 +13,15 @@ import dhyan
 from dhyan.batch import Batch, Tokens
 from dhyan.errors import UserError
 from dhyan.interop.export_huggingface import export_huggingface
+from dhyan.interop.import_model import import_model
 from dhyan.interop.joint_tokenizer import joint_tokenizer
 from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 from dhyan.special_tokens import BOS, EOS
+from dhyan.text.sentencepiece_file import SentencePieceFile
 from dhyan.text.tokenizer import Tokenizer
 from tests import tiny_models
 from tests.interop.random_models import TEXTS, random_model
+from tests.interop.spm_models import SENTENCES, SHAPES, marian_folder, sentencepiece_model
 
 POST, LEARNED = {"norm": "post"}, {"positions": "learned"}
 MARIAN = {**POST, "activation": "silu", "sinusoids": "halves", "scale_embedding": False}
@@ -79,6 +83,33 @@ def test_every_kind_of_tokenizer_is_written(kind, tmp_path):
     ours = random_model(tmp_path / "ours", "pegasus", family=FAMILY, kind=kind)
     export_huggingface(tmp_path / "ours", tmp_path / "theirs")
     check_equal(ours, tmp_path / "theirs", TEXTS)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_an_imported_marian_model_goes_back_with_its_sentencepiece_models(name, tmp_path):
+    marian_folder(tmp_path / "first", **SHAPES[name])
+    import_model(tmp_path / "first", tmp_path / "ours", languages=("en", "hi"))
+    export_huggingface(tmp_path / "ours", tmp_path / "theirs")
+    texts = [text for text in TEXTS if "</s>" not in text]  # there, texts can spell it
+    model = check_equal(dhyan.load(tmp_path / "ours", device="cpu"), tmp_path / "theirs", texts)
+    assert model.config.model_type == "marian"
+    import_model(tmp_path / "theirs", tmp_path / "back", languages=("en", "hi"))
+    ours, back = (dhyan.load(tmp_path / folder, device="cpu") for folder in ("ours", "back"))
+    assert [t.ids for t in back.translate(texts, beam=2, max_length=9)] == [
+        t.ids for t in ours.translate(texts, beam=2, max_length=9)
+    ]
+
+
+@pytest.mark.parametrize("algorithm", ["unigram", "bpe"])
+def test_a_sentencepiece_model_that_is_written_cuts_as_the_one_that_was_read(algorithm):
+    data = sentencepiece_model(algorithm)
+    file = SentencePieceFile.from_bytes(data)
+    assert SentencePieceFile.from_bytes(file.to_bytes()) == file
+    library, again = (
+        sentencepiece.SentencePieceProcessor(model_proto=proto) for proto in (data, file.to_bytes())
+    )
+    for text in SENTENCES:
+        assert again.encode(text, out_type=str) == library.encode(text, out_type=str)
 
 
 def test_a_beam_of_a_trained_model_finds_our_translations_and_scores(tmp_path):

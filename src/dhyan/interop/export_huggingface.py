@@ -34,6 +34,8 @@ from dhyan.models.transformer import TransformerDecoder as DecoderModule
 from dhyan.models.transformer import TransformerEncoder as EncoderModule
 from dhyan.run.load import load_codecs, load_weights
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
+from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
+from dhyan.text.sentencepiece import SentencePiece
 from dhyan.text.tokenizer import Tokenizer
 
 SIDES = ("encoder", "decoder")
@@ -71,28 +73,59 @@ def export_huggingface(model: str | Path, out: Path) -> Architecture:
         raise UserError(f"{checked.name}: reads {source.kind}, which no translator there does")
     recipe = checked.recipe
     shared = recipe.decoder.share_source_embedding
-    tokenizer = joint_tokenizer(
-        source, target, shared=shared, reads_eos=_sections(recipe)[0].reads_eos
-    )
+    if architecture is MARIAN and {source.kind, target.kind} == {SENTENCEPIECE}:
+        first, tokenizers = 0, _marian_tokenizers(checked, source, target, shared=shared)
+    else:
+        first = 0 if shared else len(source)
+        reads_eos = _sections(recipe)[0].reads_eos
+        joint = joint_tokenizer(source, target, shared=shared, reads_eos=reads_eos)
+        tokenizers = {"tokenizer.json": joint.encode()}
     module = build_model(recipe, len(source), len(target)).eval()
     load_weights(module, weights_from_bytes(checked.files["model.safetensors"]))
     positions = _positions(module, recipe)
-    first = 0 if shared else len(source)
-    files = {
-        "config.json": _config(recipe, architecture, first + len(target), first, positions),
+    sizes = (first + len(target), None) if first or shared else (len(source), len(target))
+    tables = {
+        "config.json": _config(recipe, architecture, sizes, first, positions),
         "generation_config.json": _generation(recipe, first, positions),
-        "tokenizer_config.json": _tokenizer_config(source, positions),
-        "tokenizer.json": json.loads(tokenizer),
     }
+    if "tokenizer.json" in tokenizers:
+        tables["tokenizer_config.json"] = _tokenizer_config(source, positions)
+    files = {name: _to_json(table) for name, table in tables.items()} | tokenizers
     with torch.no_grad():
-        tensors = _tensors(module, architecture, shared=shared, positions=positions)
+        tensors = _tensors(module, architecture, first=first, positions=positions)
     with atomic_folder.atomic_folder(out) as folder:
         (folder / "model.safetensors").write_bytes(save(tensors, {"format": "pt"}))
-        for name, table in files.items():
-            text = json.dumps(table, ensure_ascii=False, indent=1)
-            (folder / name).write_text(text, encoding="utf-8")
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
         write_card(checked, folder, "huggingface")
     return architecture
+
+
+def _to_json(table: Any) -> bytes:
+    return json.dumps(table, ensure_ascii=False, indent=1).encode()
+
+
+def _marian_tokenizers(
+    checked: CheckedModel, source: Tokenizer, target: Tokenizer, *, shared: bool
+) -> dict[str, bytes]:
+    """The files of a MarianTokenizer, as an imported model came with them."""
+    codes = checked.recipe.data.source_language, checked.recipe.data.target_language
+    config = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": codes[0] or None,
+        "target_lang": codes[1] or None,
+        "separate_vocabs": not shared,
+        "unk_token": NAMES[UNK],
+        "eos_token": NAMES[EOS],
+        "pad_token": NAMES[PAD],
+    }
+    files = {"tokenizer_config.json": _to_json(config), "vocab.json": _to_json(source.piece_ids())}
+    if not shared:
+        files["target_vocab.json"] = _to_json(target.piece_ids())
+    for side, tokenizer in (("source", source), ("target", target)):
+        model = SentencePiece.from_table(json.loads(tokenizer.to_json()))
+        files[f"{side}.spm"] = model.to_file().to_bytes()
+    return files
 
 
 def choose_architecture(checked: CheckedModel) -> Architecture:
@@ -144,14 +177,20 @@ def _positions(module: Seq2Seq, recipe: Recipe) -> int:
 
 
 def _config(
-    recipe: Recipe, architecture: Architecture, vocabulary: int, first: int, positions: int
+    recipe: Recipe,
+    architecture: Architecture,
+    sizes: tuple[int, int | None],
+    first: int,
+    positions: int,
 ) -> dict[str, Any]:
+    """The settings; `sizes` are those of the vocabularies, of one for both the first alone."""
     encoder, decoder = _sections(recipe)
     return {
         "architectures": [architecture.model_class],
         "model_type": architecture.model_type,
         "is_encoder_decoder": True,
-        "vocab_size": vocabulary,
+        "vocab_size": sizes[0],
+        **({} if sizes[1] is None else {"decoder_vocab_size": sizes[1]}),
         "d_model": encoder.width,
         **{
             f"{side}_{theirs}": getattr(section, ours)
@@ -170,7 +209,7 @@ def _config(
         "max_position_embeddings": positions,
         "scale_embedding": encoder.scale_embedding,
         "tie_word_embeddings": decoder.tie_embeddings,
-        "share_encoder_decoder_embeddings": True,
+        "share_encoder_decoder_embeddings": sizes[1] is None,
         **_ids(first),
         "use_cache": True,
         "dtype": "float32",
@@ -223,22 +262,24 @@ def _tokenizer_config(source: Tokenizer, positions: int) -> dict[str, Any]:
 
 
 def _tensors(
-    module: Seq2Seq, architecture: Architecture, *, shared: bool, positions: int
+    module: Seq2Seq, architecture: Architecture, *, first: int, positions: int
 ) -> dict[str, Tensor]:
-    """The weights under their names, in their order of dimensions."""
+    """The weights under their names, in their order of dimensions; target ids begin at `first`."""
     ours: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=False))
     stacks = {
         "encoder": cast(EncoderModule, module.encoder).embedding,
         "decoder": cast(DecoderModule, module.decoder).embedding,
     }
     tables = {side: ours[f"{side}.embedding.token_embedding.weight"] for side in SIDES}
-    embeddings = tables["decoder"] if shared else torch.cat([tables["encoder"], tables["decoder"]])
-    added = len(embeddings) - len(tables["decoder"])
-    tensors = {SHARED: embeddings}
-    if ours["decoder.output.weight"] is not tables["decoder"]:
-        tensors[LM_HEAD] = _after_source(ours["decoder.output.weight"], added, 0.0)
-        tensors |= {f"model.{side}.embed_tokens.weight": embeddings for side in SIDES}
-    tensors[BIAS] = _after_source(ours["decoder.output.bias"], added, NEVER).unsqueeze(0)
+    tied = ours["decoder.output.weight"] is tables["decoder"]
+    if first:
+        tables = dict.fromkeys(SIDES, torch.cat([tables["encoder"], tables["decoder"]]))
+    tensors = {f"model.{side}.embed_tokens.weight": table for side, table in tables.items()}
+    if tables["encoder"] is tables["decoder"]:
+        tensors = (tensors if not tied else {}) | {SHARED: tables["decoder"]}
+    if not tied:
+        tensors[LM_HEAD] = _after_source(ours["decoder.output.weight"], first, 0.0)
+    tensors[BIAS] = _after_source(ours["decoder.output.bias"], first, NEVER).unsqueeze(0)
     for name, weight in ours.items():
         if their_name := _their_name(name):
             tensors[their_name] = weight
@@ -247,7 +288,8 @@ def _tensors(
         tensors[f"model.{side}.embed_positions.weight"] = table
     sinusoids = stacks["encoder"].positions
     if architecture.sinusoids and cast(Sinusoids, sinusoids).layout == "interleaved":
-        order = torch.cat([torch.arange(at, embeddings.shape[1], 2) for at in (0, 1)])
+        width = cast(DecoderModule, module.decoder).width
+        order = torch.cat([torch.arange(at, width, 2) for at in (0, 1)])
         tensors = {name: _reordered(name, tensor, order) for name, tensor in tensors.items()}
     return {name: tensor.detach().float().clone() for name, tensor in tensors.items()}
 
