@@ -4,9 +4,12 @@ from itertools import product
 
 import ctranslate2
 import pytest
+import torch
 
 import dhyan
+from dhyan.checkpoint import find_checkpoint, tensors_from_bytes
 from dhyan.errors import UserError
+from dhyan.interop.ctranslate2_file import SCALE, ModelFile
 from dhyan.interop.export_ctranslate2 import export_ctranslate2
 from dhyan.interop.import_model import import_model
 from dhyan.run.load import weights_of
@@ -73,3 +76,22 @@ def test_the_command_refuses_recurrent_models_with_the_format_that_holds_them(tm
     assert result.stderr.decode().splitlines() == [
         "dhyan: en-hi-luong: CTranslate2 cannot hold encoder.kind = rnn; ONNX has: --to onnx"
     ]
+
+
+def test_the_whole_numbers_of_a_pretrained_model_are_kept(tmp_path):
+    """Weights that are int8 already are not rounded again: every number is as it was stored."""
+    export_ctranslate2("en-hi", tmp_path / "out", precision="int8")
+    theirs = ModelFile.from_bytes((tmp_path / "out" / "model.bin").read_bytes()).variables
+    stored = tensors_from_bytes((find_checkpoint("en-hi") / "model.safetensors").read_bytes())
+    pairs = {
+        "encoder/embeddings_0/weight": ["encoder.embedding.token_embedding"],
+        "decoder/layer_1/ffn/linear_1/weight": ["decoder.layers.1.feed_forward.down"],
+        "encoder/layer_3/self_attention/linear_0/weight": [
+            f"encoder.layers.3.self_attention.{part}" for part in ("query", "key", "value")
+        ],
+    }
+    for name, parts in pairs.items():
+        whole = torch.cat([stored[f"{part}.weight"] for part in parts])
+        scales = torch.cat([stored[f"{part}.weight:scale"] for part in parts])
+        assert torch.equal(theirs[name], whole)
+        assert torch.allclose(1 / theirs[name + SCALE], scales, rtol=1e-6)

@@ -27,20 +27,40 @@ print(tokenizer.batch_decode(outputs, skip_special_tokens=True)[0])
 """,
     "ctranslate2": """\
 import ctranslate2
-from tokenizers import Tokenizer
+{imports}
 
-source, target = map(Tokenizer.from_file, ("source_tokenizer.json", "target_tokenizer.json"))
+{tokenizers}
 translator = ctranslate2.Translator(".")
 [result] = translator.translate_batch(
-    [source.encode("{sentence}").tokens], beam_size={beam}, patience=2, length_penalty={penalty:g}
+    [{encode}], beam_size={beam}, patience=2, length_penalty={penalty:g}
 )
-print(target.decode([target.token_to_id(token) for token in result.hypotheses[0]]))
+print({decode})
 """,
     "onnx": """\
 from dhyan.interop.onnx_model import load_onnx
 
 print(load_onnx(".").translate("{sentence}").text)
 """,
+}
+TOKENIZERS = {  # by a file of the folder: imports, tokenizers, from text to tokens and back
+    "source_tokenizer.json": (
+        "from tokenizers import Tokenizer",
+        'source, target = map(Tokenizer.from_file, ("source_tokenizer.json", "target_tokenizer.json"))',
+        'source.encode("{sentence}").tokens',
+        "target.decode([target.token_to_id(token) for token in result.hypotheses[0]])",
+    ),
+    "source.spm": (
+        "from sentencepiece import SentencePieceProcessor",
+        'source, target = map(SentencePieceProcessor, ("source.spm", "target.spm"))',
+        'source.encode("{sentence}", out_type=str)',
+        "target.decode(result.hypotheses[0])",
+    ),
+    "source.json": (
+        "from dhyan.text.tokenizer import Tokenizer",
+        'source, target = map(Tokenizer.load, ("source.json", "target.json"))',
+        '[list(source.piece_ids())[id] for id in source.encode("{sentence}")]',
+        "target.decode([target.piece_ids()[token] for token in result.hypotheses[0]])",
+    ),
 }
 NOTES = {
     "huggingface": "The search of `generation_config.json` is that of dhyan: the same scores, and "
@@ -56,11 +76,14 @@ NOTES = {
 
 def write_card(checked: CheckedModel, folder: Path, format: Format) -> None:
     """Write the README.md of an exported folder."""
-    text = "\n".join(card_lines(checked, format)) + "\n"
+    found = next((name for name in TOKENIZERS if (folder / name).is_file()), "source.json")
+    text = "\n".join(card_lines(checked, format, TOKENIZERS[found])) + "\n"
     (folder / README).write_text(text, encoding="utf-8")
 
 
-def card_lines(checked: CheckedModel, format: Format) -> Iterator[str]:
+def card_lines(
+    checked: CheckedModel, format: Format, tokenizers: tuple[str, str, str, str]
+) -> Iterator[str]:
     """What the model's own card says, or else its recipe and its training."""
     recipe = checked.recipe
     data, options = recipe.data, recipe.decoding
@@ -73,8 +96,15 @@ def card_lines(checked: CheckedModel, format: Format) -> Iterator[str]:
     yield recipe.about or "A model trained with dhyan."
     yield ""
     sentence = "हरे पेड़ के पास एक घर है।" if data.source_language == "hi" else "The house is small."
+    imports, made, encode, decode = tokenizers
     usage = USAGE[format].format(
-        sentence=sentence, beam=options.width, penalty=options.length_penalty
+        sentence=sentence,
+        beam=options.width,
+        penalty=options.length_penalty,
+        imports=imports,
+        tokenizers=made,
+        encode=encode.format(sentence=sentence),
+        decode=decode,
     )
     yield from ("```python", usage.rstrip("\n"), "```", "", NOTES[format], "")
     if card is not None:

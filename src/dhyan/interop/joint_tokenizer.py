@@ -17,6 +17,8 @@ from dhyan.errors import UserError
 from dhyan.special_tokens import BOS, EOS, NAMES, PAD, UNK
 from dhyan.text.normalize import normalization_steps
 from dhyan.text.pretokenization import WORD_MARK
+from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
+from dhyan.text.sentencepiece import SentencePiece
 from dhyan.text.tokenizer import Tokenizer
 
 TARGET_MARK = "\u2063"  # before the names of target tokens; normalisation removes it from texts
@@ -57,12 +59,16 @@ def joint_tokenizer(source: Tokenizer, target: Tokenizer, *, shared: bool, reads
 
 
 def write_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> None:
-    """Each side's tokenizer: as ours, and, where it can be, for the library without ours."""
+    """Each side's tokenizer: as ours, and, where it can be, for a library without ours."""
     for side, tokenizer in (("source", source), ("target", target)):
         tokenizer.save(folder / f"{side}.json")
         if tokenizer.kind in CAN_JOIN:
             alone = joint_tokenizer(tokenizer, tokenizer, shared=True, reads_eos=False)
             (folder / f"{side}_tokenizer.json").write_text(alone, encoding="utf-8")
+        elif tokenizer.kind == SENTENCEPIECE:
+            model = SentencePiece.from_table(json.loads(tokenizer.to_json()))
+            if model.algorithm != "characters":
+                (folder / f"{side}.spm").write_bytes(model.to_file().to_bytes())
 
 
 def _special_tokens(mark: str, first: int) -> Iterator[dict[str, Any]]:
