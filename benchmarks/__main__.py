@@ -169,6 +169,12 @@ def _tables(options: Namespace) -> None:
     print(write_page())
 
 
+def _task_tables(options: Namespace) -> None:
+    from benchmarks.task_tables import write_blocks
+
+    print(*write_blocks(), sep="\n")
+
+
 def _page_pictures(options: Namespace) -> None:
     from benchmarks.page_pictures import page_pictures
 
@@ -282,6 +288,7 @@ COMMANDS = {
         ],
     ),
     "tables": Command("Write the tables and the figure of benchmarks/README.md.", _tables),
+    "task-tables": Command("Write the scores into the pages of the tasks.", _task_tables),
     "check-documents": Command("Compare the documents with the result files.", _check_documents),
 }
 

@@ -17,6 +17,7 @@ from benchmarks import (
     real_ladder_page,
     results_page,
     studio_page,
+    task_tables,
 )
 from benchmarks.goodput_under_failures import TARGET_SHARE
 from benchmarks.report import newest
@@ -41,6 +42,7 @@ def check_documents() -> list[str]:
         _check_model_page,
         _check_studio_page,
         _check_exports,
+        _check_task_tables,
     )
     return [error for check in checks for error in check()]
 
@@ -73,6 +75,13 @@ def _check_ladder_page() -> Iterator[str]:
     for name in ladder_page.IMAGES:
         if not (ladder_page.PAGE.parent / "ladder" / name).is_file():
             yield f"docs/explanation/ladder/{name}: is missing; run `python -m benchmarks ladder`"
+
+
+def _check_task_tables() -> Iterator[str]:
+    for name in task_tables.TABLES:
+        page = task_tables.PAGES / f"{name}.md"
+        if page.read_text(encoding="utf-8") != task_tables.with_block(name):
+            yield f"docs/how-to/{name}.md: differs from the results; run `python -m benchmarks task-tables`"
 
 
 def _check_real_ladder() -> Iterator[str]:

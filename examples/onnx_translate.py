@@ -8,35 +8,28 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
+from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
 
 BOS, EOS, LONGEST = 1, 2, 100
 
 folder, *sentences = Path(sys.argv[1]), *sys.argv[2:]
-encoder, step = (onnxruntime.InferenceSession(folder / f"{n}.onnx") for n in ("encoder", "step"))
+encoder, step = (InferenceSession(folder / name) for name in ("encoder.onnx", "step.onnx"))
 source, target = (Tokenizer.from_file(f"{folder}/{n}_tokenizer.json") for n in ("source", "target"))
-state_tensors = json.loads((folder / "dhyan.json").read_text())["state"]
-
-
-def translate(sentence):
-    ids = np.array([[*source.encode(sentence).ids, EOS]])
-    encoded = iter(encoder.run(None, {"source": ids, "source_mask": ids >= 0}))
-    state = {
-        name: next(encoded)
-        if empty is None
-        else np.zeros([1, *empty["shape"][1:]], bool if empty["bool"] else np.float32)
-        for name, empty in state_tensors.items()
-    }
-    tokens = [BOS]
-    while tokens[-1] != EOS and len(tokens) <= LONGEST:
-        inputs = {node.name for node in step.get_inputs()}
-        feed = {"token": np.array(tokens[-1:]), **state}
-        logits, *after = step.run(None, {name: feed[name] for name in inputs})
-        state = dict(zip(state_tensors, after, strict=True))
-        tokens.append(int(logits[0, EOS:].argmax()) + EOS)
-    return target.decode(tokens)
-
+empty = json.loads((folder / "dhyan.json").read_text())["state"]  # None for what is computed
+inputs = [node.name for node in step.get_inputs()]
 
 for sentence in sentences:
-    print(translate(sentence))
+    ids, tokens = np.array([[*source.encode(sentence).ids, EOS]]), [BOS]
+    encoded = iter(encoder.run(None, {"source": ids, "source_mask": ids >= 0}))
+    state = [
+        np.zeros([1, *how["shape"][1:]], bool if how["bool"] else np.float32)
+        if how
+        else next(encoded)
+        for how in empty.values()
+    ]
+    while tokens[-1] != EOS and len(tokens) <= LONGEST:
+        given = {"token": np.array(tokens[-1:]), **dict(zip(empty, state, strict=True))}
+        logits, *state = step.run(None, {name: given[name] for name in inputs})
+        tokens.append(EOS + int(logits[0, EOS:].argmax()))
+    print(target.decode(tokens))
