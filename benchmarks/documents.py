@@ -81,7 +81,7 @@ def _check_task_tables() -> Iterator[str]:
     for name in task_tables.TABLES:
         page = task_tables.PAGES / f"{name}.md"
         if page.read_text(encoding="utf-8") != task_tables.with_block(name):
-            yield f"docs/how-to/{name}.md: differs from the results; run `python -m benchmarks task-tables`"
+            yield f"docs/how-to/{name}.md: old scores; run `python -m benchmarks task-tables`"
 
 
 def _check_real_ladder() -> Iterator[str]:

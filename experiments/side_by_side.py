@@ -56,7 +56,7 @@ def averaged_model(run: Path, folder: Path) -> Path:
 
 
 def training_of(run: Path) -> dict[str, Any]:
-    """The name of a run, its best checkpoint and training time; of a model to translate with, its name."""
+    """The name of a run, its best checkpoint and training time; without training state, its name."""
     if not is_run(run):
         return {"run": run.name}
     seconds = training_seconds(run, max(steps_in(run)))

@@ -246,9 +246,6 @@ TASKS = {
         settings={"encoder.embedding_width": "100"},
     ),
     "aeslc": TextTask("summarization", ".jsonl", read_aeslc, first_words),
-    "aeslc-lstm": TextTask(
-        f"{RECIPES}/aeslc.toml", ".jsonl", read_aeslc, first_words, texts="aeslc"
-    ),
     "aeslc-with-leaks": TextTask(  # as published figures were measured
         "summarization",
         ".jsonl",
