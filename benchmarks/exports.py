@@ -263,7 +263,8 @@ def _lines(figures: Mapping[str, Any], file: str) -> Iterator[str]:
     versions = ", ".join(f"{name} {number}" for name, number in figures["packages"].items())
     yield (
         f"{figures['sentences']:,} sentences of Tatoeba (the test set, then the validation set), one "
-        f"thread; {versions} ([result](../../benchmarks/results/{file})):"
+        f"thread beside other work (load average {max(figures['load_average']):.1f}, so seconds tell "
+        f"little); {versions} ([result](../../benchmarks/results/{file})):"
     )
     yield ""
     columns = (
