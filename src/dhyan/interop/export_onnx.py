@@ -10,7 +10,7 @@ length of each row.
 import json
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,7 +45,7 @@ ENCODER, STEP, SETTINGS = "encoder.onnx", "step.onnx", "dhyan.json"
 NEEDED = ("onnx", "onnxscript")
 OPSET = 20
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}  # our blocks in ONNX's order
-HOW = "a page has: --to html"
+INSTEAD = "dhyan itself runs it: --slim"
 EXAMPLE = ([5, 6, 7, 8, 9, 8, EOS], [6, 5, EOS], [8, EOS])  # ids to trace with; sizes are free
 
 
@@ -57,9 +57,9 @@ def export_onnx(model: str | Path, out: Path, *, precision: Precision = "float32
     recipe = checked.recipe
     source, target = load_codecs(checked.files)
     if not isinstance(source, Tokenizer):
-        raise UserError(f"{checked.name}: reads {source.kind}, which is not exported; {HOW}")
+        raise UserError(f"{checked.name}: reads {source.kind}, which is not exported; {INSTEAD}")
     if isinstance(recipe.decoder, LinearDecoder):
-        raise UserError(f"{checked.name}: decoder.kind = linear is not exported; {HOW}")
+        raise UserError(f"{checked.name}: decoder.kind = linear is not exported; {INSTEAD}")
     module = build_model(recipe, len(source), len(target)).eval()
     load_weights(module, weights_from_bytes(checked.files["model.safetensors"]))
     with atomic_folder.atomic_folder(out) as folder, torch.no_grad():
@@ -199,7 +199,19 @@ def _write_graph(
             verbose=False,
         )
     assert program is not None
+    _check_free(program.model.graph.inputs, axes)
     program.save(path, external_data=False)
+
+
+def _check_free(inputs: Iterable[Any], axes: tuple[Any, ...]) -> None:
+    """Refuse a graph for the traced sizes alone, as a loop over positions makes it."""
+    wanted = [one for part in axes for one in (part if isinstance(part, list) else [part])]
+    for value, free in zip(inputs, wanted, strict=True):
+        if fixed := [at for at in free if isinstance(value.shape[at], int)]:
+            raise UserError(
+                f"an attention that goes from position to position, such as coverage in an encoder, "
+                f"is not exported ({value.name} has a fixed axis {fixed[0]}); {INSTEAD}"
+            )
 
 
 @contextmanager
