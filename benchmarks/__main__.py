@@ -120,6 +120,12 @@ def _studio_page(options: Namespace) -> None:
     print(write_result(WHAT, studio_page()), write_table())
 
 
+def _import_parity(options: Namespace) -> None:
+    from benchmarks.import_parity import WHAT, import_parity, write_table
+
+    print(write_result(WHAT, import_parity()), write_table())
+
+
 def _model_page(options: Namespace) -> None:
     from benchmarks.model_page import WHAT, model_page, write_table
 
@@ -209,6 +215,10 @@ COMMANDS = {
     "studio-page": Command(
         "`dhyan studio`: seconds to a sentence of one's own, first paint, answers, frames, bytes",
         _studio_page,
+    ),
+    "import-parity": Command(
+        "Imported models beside transformers, CTranslate2 and packages: equal ids and outputs.",
+        _import_parity,
     ),
     "page-pictures": Command(
         "Contact sheets of every view and tour step: three widths, two themes, two languages.",

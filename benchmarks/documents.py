@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks import (
     exports,
     first_minutes,
+    import_parity,
     ladder,
     ladder_page,
     model_page,
@@ -42,6 +43,7 @@ def check_documents() -> list[str]:
         _check_model_page,
         _check_studio_page,
         _check_exports,
+        _check_import_page,
         _check_task_tables,
     )
     return [error for check in checks for error in check()]
@@ -176,6 +178,13 @@ def _check_exports() -> Iterator[str]:
     }
     if any(exports.stored(*marks).strip() != text.strip() for marks, text in made.items()):
         yield "docs/how-to/export.md: figures differ from the newest result of `exports`"
+
+
+def _check_import_page() -> Iterator[str]:
+    text = import_parity.PAGE.read_text(encoding="utf-8")
+    stored = text.partition(import_parity.BEGIN)[2].partition(import_parity.END)[0]
+    if stored.strip() != import_parity.newest_table().strip():
+        yield "docs/how-to/import.md: the table differs from the newest result of `import-parity`"
 
 
 def _check_model_page() -> Iterator[str]:

@@ -119,6 +119,20 @@ ForbiddenTerms = Annotated[
         help="Forbidden target terms, one per line; # begins a comment.",
     ),
 ]
+SourceLanguage = Annotated[
+    str,
+    typer.Option(
+        metavar="CODE",
+        show_default="the model's",
+        help="Source language of a multilingual model (M2M100, NLLB, mBART-50), as hi or hin_Deva.",
+    ),
+]
+TargetLanguage = Annotated[
+    str,
+    typer.Option(
+        metavar="CODE", show_default="the model's", help="Target language of a multilingual model."
+    ),
+]
 Paragraphs = Annotated[
     bool,
     typer.Option(
@@ -168,6 +182,8 @@ def translate(
     prefixes: Prefixes = None,
     glossary: GlossaryFile = None,
     forbid: ForbiddenTerms = None,
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
     paragraphs: Paragraphs = False,
     align: Align = False,
     attention: AttentionName = "",
@@ -214,6 +230,8 @@ def translate(
 
     def load() -> "Translator":
         translator = load_model(model, device, threads, other_models or ())
+        if source_language or target_language:
+            translator = translator.in_languages(source_language, target_language)
         return replace(translator, fast=translator.fast and not plain)
 
     job.run(load, changes, read_rows(table) if table else read_input(file), output)

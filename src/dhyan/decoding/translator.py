@@ -31,6 +31,7 @@ from dhyan.models.seq2seq import Seq2Seq
 from dhyan.notebook_display import Frame
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.codec import SourceCodec, encode_sources, without_files
+from dhyan.text.language_tokens import find_language, known_code
 from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import Tokenizer
@@ -261,6 +262,28 @@ class Translator:
             for paragraph in split
         ]
 
+    def in_languages(self, source: str = "", target: str = "") -> "Translator":
+        """The same multilingual model from and into other of its languages; it shares the weights.
+
+        They are named by code, such as `hi`, or by the model's token, such as `hin_Deva`; an empty
+        one stays as it is.
+        """
+        reader, writer = self.source_tokenizer, self.target
+        if not (reader.language_prefix and writer.language_prefix):
+            pair = f"{self.source_language or '?'} into {self.language or '?'}"
+            raise UserError(f"this model has no language tokens: it only translates {pair}")
+        place, ours = "the model", [source, target]
+        for at, (tokenizer, side) in enumerate(((reader, "source"), (writer, "target"))):
+            own = tokenizer.pieces(tokenizer.language_prefix)[0]
+            ours[at] = find_language(ours[at] or own, tokenizer.languages, place=place, side=side)
+        return replace(
+            self,
+            source=reader.in_language(ours[0]),
+            target=writer.in_language(ours[1]),
+            source_language=known_code(ours[0]),
+            language=known_code(ours[1]),
+        )
+
     @property
     def source_tokenizer(self) -> Tokenizer:
         """The tokenizer of the source; an error for a model that reads frames."""
@@ -309,6 +332,7 @@ class Translator:
                 float(logprobs[word.first : word.last].mean().exp()),
             )
             for word in self.target.words(translation.ids)
+            if word.last > len(self.target.language_prefix)
         )
 
     def __repr__(self) -> str:
@@ -371,7 +395,8 @@ class Searcher:
         constrained = any(request.prefix or request.required for request in requests)
         ruled = self.rules or self.options.min_length or self.options.no_repeat_ngram
         frames = any(isinstance(request.source, np.ndarray) for request in requests)
-        if not self.fast or constrained or ruled or self.task_rules or frames:
+        special = self.task_rules or self.target.language_prefix
+        if not self.fast or constrained or ruled or special or frames:
             return None
         if isinstance(self.model, Ensemble):
             return None
@@ -449,10 +474,12 @@ class Searcher:
         if any(required):
             rules.append(search_rules.end_word_after(self.target, required))
         prefixes = [request.prefix for request in batch]
-        if not any(prefixes):
-            return rules
-        later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
-        return [search_rules.force_prefix(prefixes), *later]
+        if any(prefixes):
+            later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
+            rules = [search_rules.force_prefix(prefixes), *later]
+        if language := self.target.language_prefix:
+            rules.append(search_rules.begin_with(language))
+        return rules
 
     def _token_choices(self, batch: Sequence[Request]) -> Iterator[TokenChoice]:
         """The best token; or for sampling one sampler for each of `nbest` translations."""

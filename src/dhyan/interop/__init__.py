@@ -1,1 +1,1 @@
-"""Other toolkits: import of Marian and CTranslate2; export to Hugging Face, CTranslate2, ONNX."""
+"""Other toolkits: import of Transformers and CTranslate2; export to them and to ONNX."""

@@ -44,7 +44,7 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
     check_out(out)
     checked = read_model(model)
     recipe = checked.recipe
-    for setting, value in unusual_settings(recipe):
+    for setting, value in unusual_settings(recipe, ACTIVATIONS):
         raise UserError(f"{checked.name}: CTranslate2 cannot hold {setting} = {value}; {INSTEAD}")
     source, target = load_codecs(checked.files)
     if not isinstance(source, Tokenizer):

@@ -21,9 +21,9 @@ from dhyan.checkpoint import weights_from_bytes
 from dhyan.config import Recipe, TransformerDecoder, TransformerEncoder
 from dhyan.errors import UserError
 from dhyan.interop.exported_card import write_card
+from dhyan.interop.huggingface import ACTIVATIONS as THEIR_ACTIVATIONS
+from dhyan.interop.huggingface import BIAS, LAYER_PARTS, LM_HEAD, SHARED, SIDES
 from dhyan.interop.joint_tokenizer import joint_tokenizer
-from dhyan.interop.marian import ACTIVATIONS as THEIR_ACTIVATIONS
-from dhyan.interop.marian import BIAS, LM_HEAD, PARTS, SHARED
 from dhyan.interop.unusual_settings import unusual_settings
 from dhyan.interop.write_model import check_out
 from dhyan.model_check import CheckedModel, read_model
@@ -38,10 +38,9 @@ from dhyan.text.sentencepiece import KIND as SENTENCEPIECE
 from dhyan.text.sentencepiece import SentencePiece
 from dhyan.text.tokenizer import Tokenizer
 
-SIDES = ("encoder", "decoder")
 LAYOUTS = ("interleaved", "halves")  # of sinusoids: theirs are halves
 ACTIVATIONS = {ours: theirs for theirs, ours in THEIR_ACTIVATIONS.items()}
-THEIR_PARTS = {ours: theirs for theirs, ours in PARTS.items()}
+THEIR_PARTS = {ours: theirs for theirs, ours in LAYER_PARTS.items()}
 NEVER = -1e4  # the logit of a source token: a probability of 0, also in half precision
 LEAST_POSITIONS = 1024  # of sinusoids, which have no end
 LONGEST_OUTPUT = 256  # tokens, where the recipe sets no maximum length
@@ -155,14 +154,10 @@ def _sections(recipe: Recipe) -> tuple[TransformerEncoder, TransformerDecoder]:
 
 def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
     """The settings that none of the architectures has."""
-    unusual = list(unusual_settings(recipe))
+    unusual = list(unusual_settings(recipe, ACTIVATIONS))
     yield from unusual
     if unusual:
         return
-    for side in SIDES:
-        activation = getattr(recipe, side).activation
-        if activation not in ACTIVATIONS:
-            yield f"{side}.activation", activation
     for setting in ("width", "norm", "activation", "scale_embedding"):
         ours, other = (getattr(getattr(recipe, side), setting) for side in SIDES)
         if ours != other:

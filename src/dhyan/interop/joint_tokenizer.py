@@ -67,7 +67,7 @@ def write_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> None
             (folder / f"{side}_tokenizer.json").write_text(alone, encoding="utf-8")
         elif tokenizer.kind == SENTENCEPIECE:
             model = SentencePiece.from_table(json.loads(tokenizer.to_json()))
-            if model.algorithm != "characters":
+            if model.algorithm != "characters" and not model.languages:
                 (folder / f"{side}.spm").write_bytes(model.to_file().to_bytes())
 
 
