@@ -132,6 +132,12 @@ def _model_page(options: Namespace) -> None:
     print(write_result(WHAT, model_page()), write_table())
 
 
+def _exports(options: Namespace) -> None:
+    from benchmarks.exports import WHAT, exports, write_table
+
+    print(write_result(WHAT, exports(options.data)), write_table())
+
+
 def _threads(options: Namespace) -> None:
     from benchmarks.threads import threads
 
@@ -222,6 +228,11 @@ COMMANDS = {
     "model-page": Command(
         "`dhyan export --to html`: size of the page, its speed in Chromium, equal translations.",
         _model_page,
+    ),
+    "exports": Command(
+        "`dhyan export` to other libraries: 1,000 translations of each beside ours.",
+        _exports,
+        [Argument("data", "folder with the corpora tatoeba-en-fr and tatoeba-en-hi-large", Path)],
     ),
     "quick-ladder": Command(
         "`dhyan compare --ladder --quick`: duration and report.", _quick_ladder

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    exports,
     first_minutes,
     import_parity,
     ladder,
@@ -41,6 +42,7 @@ def check_documents() -> list[str]:
         _check_first_minutes,
         _check_model_page,
         _check_studio_page,
+        _check_exports,
         _check_import_page,
         _check_task_tables,
     )
@@ -167,6 +169,15 @@ def _check_studio_page() -> Iterator[str]:
     stored = text.partition(studio_page.BEGIN)[2].partition(studio_page.END)[0]
     if stored.strip() != studio_page.newest_table().strip():
         yield "docs/how-to/studio.md: the table differs from the newest result of `studio-page`"
+
+
+def _check_exports() -> Iterator[str]:
+    made = {
+        (exports.BEGIN, exports.END): exports.newest_table(),
+        (exports.SLIM_BEGIN, exports.SLIM_END): exports.newest_slim(),
+    }
+    if any(exports.stored(*marks).strip() != text.strip() for marks, text in made.items()):
+        yield "docs/how-to/export.md: figures differ from the newest result of `exports`"
 
 
 def _check_import_page() -> Iterator[str]:

@@ -92,7 +92,8 @@ def is_run(folder: Path) -> bool:
 
 
 def check_run(folder: Path) -> None:
-    """Refuse to resume a folder in which no run was started."""
+    """Refuse to resume a folder in which no run was started, or a slim model."""
+    check_not_slim(folder)
     if not is_run(folder):
         problem = "is not a run folder" if folder.exists() else "does not exist"
         command = spell(
@@ -101,6 +102,22 @@ def check_run(folder: Path) -> None:
         raise UserError(
             f"nothing to resume: {folder} {problem}; name the run's folder ({command}), or start "
             f"a run without {spell_option('resume')}"
+        )
+
+
+def check_not_slim(folder: Path) -> None:
+    """Refuse to resume a model without training state, as `dhyan export --slim` writes it."""
+    if not (folder / MANIFEST).is_file():
+        return
+    try:
+        files = read_manifest(folder)["files"]
+    except UserError:
+        return
+    if "training.json" not in files:
+        start = spell_option("init_from", str(folder))
+        raise UserError(
+            f"{folder} is a slim model, without the state of its training: no run resumes from it; "
+            f"start a new one from its weights with {start} and {spell_option('out', 'FOLDER')}"
         )
 
 

@@ -84,4 +84,5 @@ def test_an_example_runs_and_is_short(name, arguments, expected_output, tmp_path
 def test_every_example_is_run():
     [cases] = list(test_an_example_runs_and_is_short.pytestmark)
     tested = {case[0] for case in cases.args[1]} | set(PACKAGES)
+    tested |= {"onnx_translate.py"}  # tests/interop/test_export_onnx.py, with an exported model
     assert tested == {path.name for path in EXAMPLES.glob("*.py")}

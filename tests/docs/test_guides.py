@@ -122,7 +122,8 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
             code, output = process.returncode, line
         elif line.startswith("dhyan serve") and "--add-key" not in line:
             code, output = start_and_stop(*shlex.split(line)[2:], cwd=folder)
-        elif re.match(r"dhyan [^|<>&;$]*$", line):
+        elif re.match(r"dhyan [^|<>&;$]*$", line) and "--to onnx" not in line:
+            # graphs are traced in a process that does not check the shapes of tensors
             code, output = in_process(shlex.split(line, comments=True)[1:], folder)
         else:
             process = subprocess.run(

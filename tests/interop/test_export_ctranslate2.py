@@ -7,55 +7,14 @@ import pytest
 import torch
 
 import dhyan
-from dhyan import config
+from dhyan.checkpoint import find_checkpoint, tensors_from_bytes
 from dhyan.errors import UserError
+from dhyan.interop.ctranslate2_file import SCALE, ModelFile
 from dhyan.interop.export_ctranslate2 import export_ctranslate2
 from dhyan.interop.import_model import import_model
-from dhyan.interop.write_model import ImportedModel, write_model
-from dhyan.models.build import build_model
 from dhyan.run.load import weights_of
-from dhyan.special_tokens import BOS, EOS, PAD
-from dhyan.text.tokenizer import Tokenizer
 from tests import tiny_models
-from tests.interop.spm_models import SENTENCES
-
-WIDTH = {"width": 24, "heads": 3, "feed_forward_width": 40, "layers": 2}
-TEXTS = [text for text in SENTENCES if text.strip(" ▁")]
-FAMILY = {
-    "default": ({}, {}),
-    "post-gelu-untied": (
-        {"norm": "post"}, {"norm": "post", "activation": "gelu", "tie_embeddings": False},
-    ),
-    "swiglu-learned": ({"activation": "swiglu"}, {"activation": "swiglu", "positions": "learned"}),
-    "marian-like": (
-        {"norm": "post", "activation": "silu", "sinusoids": "halves", "scale_embedding": False},
-        {"norm": "post", "sinusoids": "tensor2tensor", "positions": "sinusoidal", "layers": 1},
-    ),
-    "no-positions-no-eos": ({"positions": "none", "reads_eos": False}, {"positions": "none"}),
-    "shared": ({"layers": 3}, {"share_source_embedding": True}),
-}  # fmt: skip
-
-
-def random_model(folder, name):
-    """A model of the family with weights at random, which often ends, and rarely with nothing."""
-    encoder, decoder = FAMILY[name]
-    shared = name == "shared"
-    tokenizers = [Tokenizer.train(TEXTS * 2, kind="bpe", size=360)] * 2
-    recipe = config.Recipe(
-        data=config.Data(max_tokens=200),
-        text=config.Text(tokenizer="bpe", shared_vocabulary=shared),
-        encoder=config.TransformerEncoder(**{**WIDTH, **encoder}),
-        decoder=config.TransformerDecoder(**{**WIDTH, **decoder}),
-    )
-    torch.manual_seed(3)
-    model = build_model(recipe, *map(len, tokenizers))
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.add_(torch.randn_like(weight) * 0.3)
-        model.decoder.output.bias[[PAD, BOS]] = -100.0
-        model.decoder.output.bias[EOS] += 3.0
-    write_model(ImportedModel("random", recipe, weights_of(model), *tokenizers), folder)
-    return dhyan.load(folder, device="cpu")
+from tests.interop.random_models import FAMILY, TEXTS, random_model
 
 
 def their_words(folder, ours, **settings):
@@ -92,7 +51,10 @@ def test_words_and_scores_are_ours_and_an_import_gives_the_model_back(name, prec
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"decoder.positions": "rotary"}, "cannot hold decoder.positions = rotary"),
+        (
+            {"decoder.positions": "rotary"},
+            "cannot hold decoder.positions = rotary; ONNX has: --to onnx",
+        ),
         ({"encoder.kv_heads": 1}, "cannot hold encoder.kv_heads = 1"),
         ({"encoder.score": "additive"}, "cannot hold encoder.score = additive"),
     ],
@@ -112,6 +74,24 @@ def test_the_command_refuses_recurrent_models_with_the_format_that_holds_them(tm
     result = tiny_models.dhyan("export", "en-hi-luong", "--to", "ctranslate2", "out", cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr.decode().splitlines() == [
-        "dhyan: en-hi-luong: CTranslate2 cannot hold encoder.kind = rnn: CTranslate2 has no such "
-        "models; a page has: --to html"
+        "dhyan: en-hi-luong: CTranslate2 cannot hold encoder.kind = rnn; ONNX has: --to onnx"
     ]
+
+
+def test_the_whole_numbers_of_a_pretrained_model_are_kept(tmp_path):
+    """Weights that are int8 already are not rounded again: every number is as it was stored."""
+    export_ctranslate2("en-hi", tmp_path / "out", precision="int8")
+    theirs = ModelFile.from_bytes((tmp_path / "out" / "model.bin").read_bytes()).variables
+    stored = tensors_from_bytes((find_checkpoint("en-hi") / "model.safetensors").read_bytes())
+    pairs = {
+        "encoder/embeddings_0/weight": ["encoder.embedding.token_embedding"],
+        "decoder/layer_1/ffn/linear_1/weight": ["decoder.layers.1.feed_forward.down"],
+        "encoder/layer_3/self_attention/linear_0/weight": [
+            f"encoder.layers.3.self_attention.{part}" for part in ("query", "key", "value")
+        ],
+    }
+    for name, parts in pairs.items():
+        whole = torch.cat([stored[f"{part}.weight"] for part in parts])
+        scales = torch.cat([stored[f"{part}.weight:scale"] for part in parts])
+        assert torch.equal(theirs[name], whole)
+        assert torch.allclose(1 / theirs[name + SCALE], scales, rtol=1e-6)

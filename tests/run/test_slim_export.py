@@ -1,6 +1,7 @@
 """Slim folders: smaller, without a training state, and used like any checkpoint."""
 
 import shutil
+import sys
 
 import pytest
 import torch
@@ -15,7 +16,9 @@ from dhyan.pretrained.card import CARD
 from dhyan.quantization import PRECISIONS
 from dhyan.run import load, train
 from dhyan.run.slim_export import write_slim
+from tests import tiny_models
 from tests.model_check.valid_model import replace_file, rewrite_manifest
+from tests.serving.running_server import running_server
 from tests.tiny_models import tiny_recipe, write_corpus
 
 FILES = {
@@ -150,3 +153,68 @@ def test_a_slim_folder_does_not_resume(run, tmp_path):
     shutil.copytree(slim, tmp_path / "run" / "step-12")
     with pytest.raises(UserError, match="training"):
         train(load_recipe(slim / "recipe.toml"), tmp_path / "run", resume=True, device="cpu")
+
+
+@pytest.fixture
+def damaged(run, tmp_path):
+    """A copy of the best checkpoint from which someone deleted the training state."""
+    folder = shutil.copytree(find_checkpoint(run), tmp_path / "by-hand")
+    for name in ("training.safetensors", "training.json"):
+        (folder / name).unlink()
+    return folder
+
+
+def test_deleting_the_training_state_by_hand_names_slim(damaged, tmp_path):
+    result = tiny_models.dhyan("translate", "by-hand", stdin=b"seven\n", cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.decode().splitlines() == [
+        "dhyan: by-hand/training.safetensors: is missing: a checkpoint keeps the state of its "
+        "training; make a folder without it by dhyan export by-hand --slim OUT"
+    ]
+
+
+def test_the_command_makes_a_slim_folder_of_it_that_does_all_but_resume(damaged, run, tmp_path):
+    made = tiny_models.dhyan("export", "by-hand", "--slim", "out", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.startswith(b"out  0.1 MB of 0.1 MB, int8")
+    whole = write_slim(run, tmp_path / "whole", precision="int8")
+    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
+        whole / "model.safetensors"
+    ).read_bytes()
+    translated = tiny_models.dhyan("translate", "out", stdin=b"seven\n", cwd=tmp_path)
+    assert translated.returncode == 0
+    shown = tiny_models.dhyan(
+        "show", "out", "seven", "-o", "a.png", "--attention", "all", cwd=tmp_path
+    )
+    assert shown.returncode == 0, shown.stderr
+    for words in (["train", "out", "--resume"], ["train", "numbers", "--resume", "--out", "out"]):
+        refused = tiny_models.dhyan(*words, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert refused.stderr.decode().splitlines() == [
+            "dhyan: out is a slim model, without the state of its training: no run resumes from "
+            "it; start a new one from its weights with --init-from out and --out FOLDER"
+        ]
+
+
+def test_a_slim_folder_is_served(run, tmp_path):
+    write_slim(run, tmp_path / "slim")
+    arguments = [sys.executable, "-m", "dhyan", "serve", str(tmp_path / "slim"), "--port", "0"]
+    with running_server(tmp_path, arguments=arguments) as server:
+        status, answer = server.translate("seven")
+    assert status == 200, answer
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["out"], "give either --to FORMAT or --slim"),
+        (["--slim", "--to", "onnx", "out"], "give either --to FORMAT or --slim"),
+        (["--to", "onnx", "--precision", "int6", "out"], "--precision int6: only --slim has it"),
+        (["--to", "huggingface", "--precision", "int8", "out"], "transformers has float32 weights"),
+    ],
+)
+def test_options_that_contradict_each_other_are_named(words, problem, tmp_path):
+    result = tiny_models.dhyan("export", "en-hi", *words, cwd=tmp_path)
+    assert result.returncode == 2
+    assert problem in result.stderr.decode()
+    assert not (tmp_path / "out").exists()

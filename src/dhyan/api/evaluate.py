@@ -121,7 +121,7 @@ def evaluate(
     language = language or (translator.language if translator else "") or stream.languages[1]
     if chosen is None:
         chosen = list(find_task(translator.task if translator else "translate").metrics)
-    counts = count(translations, references, language=language, metrics=chosen)
+    counts = count(translations, references, sources=sources, language=language, metrics=chosen)
     reports = filter(None, map(class_report, counts.values()))
     return Evaluation(scores_of(counts), sources, references, translations, next(reports, None))
 

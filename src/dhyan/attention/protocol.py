@@ -30,7 +30,7 @@ class Memory:
     keys: Float[Tensor, "B G S K"]
     values: Float[Tensor, "B G S E"]
     mask: Bool[Tensor, "B S"]
-    steps: int = 0
+    steps: int | Int[Tensor, ""] = 0
     coverage: Float[Tensor, "B H S"] | None = None
     last_weights: Float[Tensor, "B H S"] | None = None
 

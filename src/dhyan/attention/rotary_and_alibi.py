@@ -149,7 +149,7 @@ class AlibiScore(nn.Module, Score):
 
     def _bias(self, query: Float[Tensor, "B H T D"], memory: Memory) -> Float[Tensor, "1 H T S"]:
         positions = torch.arange(memory.mask.shape[1], device=query.device)
-        query_positions = positions[len(positions) - query.shape[2] :]
+        query_positions = positions[positions.shape[0] - query.shape[2] :]
         distance = (query_positions.unsqueeze(1) - positions).abs()
         slopes = 2.0 ** (-8 * torch.arange(1, self.heads + 1, device=query.device) / self.heads)
         return -(slopes[:, None, None] * distance).unsqueeze(0)

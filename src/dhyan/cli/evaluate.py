@@ -88,7 +88,7 @@ Metrics = Annotated[
     typer.Option(
         metavar="NAMES",
         help="Metrics, comma-separated: bleu, chrf (chrF++), ter (slow), accuracy, macro_f1, span_f1, "
-        "tag_accuracy, rouge1, rouge2, rougeL, exact, cer, wer.",
+        "tag_accuracy, rouge1, rouge2, rougeL, exact, cer, wer, comet (with unbabel-comet).",
         show_default="those of the model's task; of translations bleu,chrf,ter",
     ),
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dhyan.atomic_folder import MANIFEST
-from dhyan.checkpoint import check_run, is_run
+from dhyan.checkpoint import check_not_slim, check_run, is_run
 from dhyan.cli.messages import log_to_stderr
 from dhyan.cli.options import (
     Device,
@@ -117,6 +117,7 @@ def _is_run_to_resume(recipe: str, out: str) -> bool:
         return False
     if out and not (Path(out).exists() and Path(out).samefile(recipe)):
         return False
+    check_not_slim(Path(recipe))
     if (Path(recipe) / MANIFEST).is_file():
         raise UserError(
             f"{recipe} is one checkpoint, and a run resumes from its newest: name the run's folder, "

@@ -48,6 +48,7 @@ from dhyan.errors import UnsupportedOption, UserError
 
 if TYPE_CHECKING:
     from dhyan.data.add_table_column import TableColumn
+    from dhyan.data.write_tmx import TMXWriter
     from dhyan.decoding.source_language_check import LanguageCheck
     from dhyan.decoding.translator import Translation, Translator
 
@@ -76,7 +77,8 @@ Output = Annotated[
         "-o",
         "--output",
         metavar="FILE",
-        help="Output file, complete or not written at all.",
+        help="Output file, complete or not written at all; a .tmx is a translation memory of sources "
+        "and translations.",
         show_default="stdout",
     ),
 ]
@@ -200,7 +202,14 @@ def translate(
     """
     changes: DecodingChanges = {**decoding, "beam": beam, "nbest": nbest}
     check_output(output, file)
-    style = OutputStyle(nbest=nbest, align=align, attention=attention, words=words, as_json=as_json)
+    style = OutputStyle(
+        nbest=nbest,
+        align=align,
+        attention=attention,
+        words=words,
+        as_json=as_json,
+        tmx=output is not None and output.suffix.lower() == ".tmx",
+    )
     style.check(paragraphs=paragraphs)
     if (prefix or prefixes) and paragraphs or (prefix and prefixes):
         raise UserError("one of --prefix, --prefixes and --paragraphs: they do not go together")
@@ -293,6 +302,7 @@ class TranslationJob:
     line_ending: str = "\n"
     done: int = 0
     skipped: int = 0
+    tmx: "TMXWriter | None" = None
 
     def run(
         self,
@@ -307,6 +317,13 @@ class TranslationJob:
             with _command_line_names(self.files), open_output(output) as stream:
                 translator = load()
                 options = translator.options.changed(**changes)
+                if self.style.tmx:
+                    from dhyan.data.write_tmx import TMXWriter
+
+                    self.tmx = TMXWriter(
+                        translator.source_language, translator.language, paragraphs=self.paragraphs
+                    )
+                    stream.write(self.tmx.start())
                 if self.table:
                     self.line_ending = self.table.form.line_ending
                     stream.write(self.table.form.start)
@@ -316,6 +333,8 @@ class TranslationJob:
                     self.translate(translator, options, chunk, stream)
                     if interactive:
                         self.warnings.name_unknown_words(self.name)
+                if self.tmx:
+                    stream.write(self.tmx.end())
         except KeyboardInterrupt:
             sys.stdout.flush()
             state = f"{output} is not written" if output else f"{self.done:,} lines are written"
@@ -383,6 +402,8 @@ class TranslationJob:
         self.skipped += 1
         if self.table and line.row:
             return self.table.with_value(line.row, "")
+        if self.tmx:
+            return ""
         return format_failure(number, line.text, str(result), self.style)
 
     def _format(
@@ -390,6 +411,8 @@ class TranslationJob:
     ) -> str:
         if self.table and line.row:
             return self.table.with_value(line.row, translation.text)
+        if self.tmx:
+            return self.tmx.unit(line.text, translation.text)
         return format_translation(translator, number, line.text, translation, self.style)
 
     def _place_and_reason(self, error: UserError, number: int, place: str) -> tuple[str, str]:

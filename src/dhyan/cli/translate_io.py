@@ -235,9 +235,13 @@ class OutputStyle:
     words: bool = False
     as_json: bool = False
     column: str = "translation"  # the new one of a table
+    tmx: bool = False
 
     def check(self, *, paragraphs: bool) -> None:
         """Raise an error for options that exclude each other."""
+        if self.tmx and (self.nbest > 1 or self.align or self.words or self.as_json):
+            reason = "a .tmx holds sources and translations alone"
+            raise UserError(f"{reason}; leave out --nbest, --align, --words and --json")
         if self.attention and not self.align:
             raise UserError("--attention chooses the maps to align by; add --align")
         if paragraphs and self.nbest > 1:
@@ -247,6 +251,8 @@ class OutputStyle:
 
     def check_table(self) -> None:
         """Raise an error for options that need more than one new column."""
+        if self.tmx:
+            raise UserError("--columns: a table is written back, not as .tmx; give its own suffix")
         options = {"--nbest": self.nbest > 1, "--align": self.align, "--words": self.words}
         for option, chosen in {**options, "--json": self.as_json}.items():
             if chosen:

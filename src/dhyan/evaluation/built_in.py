@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dhyan.evaluation import classification, edit_distance, rouge, sacrebleu_metrics
+from dhyan.evaluation import classification, comet, edit_distance, rouge, sacrebleu_metrics
 from dhyan.evaluation.metric import (
     Metric,
     Totals,
@@ -125,3 +125,4 @@ WER = register_metric(
         lower_is_better=True,
     )
 )
+COMET = register_metric(comet.COMET)

@@ -11,6 +11,8 @@ from dhyan.text.normalize import normalize
 Number = int | float
 Totals = Mapping[Any, Number]
 """Numbers by what they count; what is absent counts 0."""
+CorpusCounts = Callable[[Sequence[str], Sequence[str], Sequence[Sequence[str]]], Sequence[Totals]]
+"""Takes sources, hypotheses and their references; returns the counts of each hypothesis."""
 
 
 def signature_of(**fields: object) -> Callable[[int, Mapping[str, object]], str]:
@@ -43,7 +45,8 @@ class Metric:
     signature of the number of references (-1: not the same everywhere) and of the marks of
     resampling. `normalize` prepares the texts of both sides. `for_tokenizer` gives the same metric
     for another tokenizer of sacreBLEU. `classes` reads the totals of a metric that counts classes,
-    for `class_report`.
+    for `class_report`. A metric that reads the sources too has `corpus_counts`, of all sources,
+    hypotheses and references at once, and its `counts` are not asked for.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Metric:
     normalize: Callable[[str], str] = normalize
     for_tokenizer: Callable[[str], "Metric"] | None = None
     classes: Callable[[Totals], "ClassCounts"] | None = None
+    corpus_counts: CorpusCounts | None = None
 
     def with_tokenizer(self, tokenizer: str) -> "Metric":
         """The metric with BLEU's tokenizer of that name, if it depends on one."""

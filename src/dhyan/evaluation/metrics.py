@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Num, Shaped
 
-from dhyan.errors import UserError
+from dhyan.errors import UserError, spell
 from dhyan.evaluation.metric import Metric, Totals, find_metric
 from dhyan.evaluation.sacrebleu_metrics import bleu_tokenizer
 
@@ -104,12 +104,21 @@ def score(
     language: str = "",
     tokenizer: str = "",
     metrics: Sequence[str] = DEFAULT_METRICS,
+    sources: Sequence[str] = (),
 ) -> dict[str, Score]:
     """Corpus scores of outputs against one reference each: BLEU and chrF++, or those named.
 
-    `metrics` are names of registered metrics, such as `accuracy` or `rougeL`.
+    `metrics` are names of registered metrics, such as `accuracy` or `rougeL`; COMET reads the
+    `sources` too.
     """
-    counts = count(hypotheses, references, language=language, tokenizer=tokenizer, metrics=metrics)
+    counts = count(
+        hypotheses,
+        references,
+        sources=sources,
+        language=language,
+        tokenizer=tokenizer,
+        metrics=metrics,
+    )
     return scores_of(counts)
 
 
@@ -136,6 +145,7 @@ def count(
     references: Sequence[str],
     *,
     others: Sequence[Sequence[str]] = (),
+    sources: Sequence[str] = (),
     language: str = "",
     tokenizer: str = "",
     metrics: Sequence[str] = TRANSLATION_METRICS,
@@ -144,7 +154,7 @@ def count(
     """The counts of every metric, of outputs against one reference each.
 
     `others` are further references for each sentence, as many as it has. An empty one counts,
-    as in sacreBLEU's command line.
+    as in sacreBLEU's command line. `sources` are for metrics that read them.
 
     BLEU's tokenizer is named, or follows from the language, or from the references; TER's follows
     from it. Both sides are normalised first (NFC, plain quotes and spaces; of labels, tags and
@@ -169,16 +179,25 @@ def count(
     ]
     tokenizer = tokenizer or bleu_tokenizer(language, references)
     return {
-        key: _count(find_metric(key).with_tokenizer(tokenizer), texts, raw=raw)
+        key: _count(find_metric(key).with_tokenizer(tokenizer), texts, sources, raw=raw)
         for key in check_metrics(metrics)
     }
 
 
-def _count(metric: Metric, texts: Sequence[Sequence[str]], *, raw: bool) -> Counts:
+def _count(
+    metric: Metric, texts: Sequence[Sequence[str]], sources: Sequence[str], *, raw: bool
+) -> Counts:
     """The counts of a metric of sentences, each an output and its references."""
     form = str if raw else metric.normalize
     prepared = [[form(text) for text in row] for row in texts]
-    rows = [metric.counts(hypothesis, references) for hypothesis, *references in prepared]
+    if metric.corpus_counts is None:
+        rows = [metric.counts(hypothesis, references) for hypothesis, *references in prepared]
+    elif len(sources) != len(texts) or not any(sources):
+        remedy = spell(command_line="name them with --source", python="give their texts")
+        raise UserError(f"metric {metric.name!r} reads the sources; {remedy}")
+    else:
+        hypotheses, references = [row[0] for row in prepared], [row[1:] for row in prepared]
+        rows = list(metric.corpus_counts(sources, hypotheses, references))
     columns = tuple(dict.fromkeys(column for row in rows for column in row))
     if len(rows) * len(columns) > MAX_CELLS:
         raise UserError(

@@ -5,7 +5,6 @@ further package and is the inverse of the import.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, cast
 
@@ -14,9 +13,12 @@ from torch import Tensor
 
 from dhyan import atomic_folder
 from dhyan.checkpoint import weights_from_bytes
-from dhyan.config import Recipe, TransformerDecoder, TransformerEncoder
+from dhyan.config import TransformerDecoder, TransformerEncoder
 from dhyan.errors import UserError
 from dhyan.interop.ctranslate2_file import SCALE, ModelFile
+from dhyan.interop.exported_card import write_card
+from dhyan.interop.joint_tokenizer import write_tokenizers
+from dhyan.interop.unusual_settings import unusual_settings
 from dhyan.interop.write_model import check_out
 from dhyan.model_check import read_model
 from dhyan.models.build import build_model
@@ -30,18 +32,11 @@ from dhyan.text.tokenizer import Tokenizer
 Precision = Literal["float32", "int8"]
 ARCHITECTURE, REVISION = "TransformerSpec", 7
 ACTIVATIONS = {"relu": 0, "silu": 2, "swiglu": 2, "gelu": 3}
-ONLY = {  # what CTranslate2 has of each of these settings
-    "activation": tuple(ACTIVATIONS),
-    "embedding_norm": (False,),
-    "normalization": ("layer",),
-    "positions": ("sinusoidal", "learned", "none"),
-    "score": ("scaled_dot",),
-}
 LEAST_POSITIONS = 2048  # of a table of sinusoids, which have no end
 LARGEST = 127  # whole number of int8
 EMBEDDINGS = ("encoder/embeddings_0/weight", "decoder/embeddings/weight")
 OUTPUT = "decoder/projection/weight"
-HOW = "CTranslate2 has no such models; a page has: --to html"
+INSTEAD = "ONNX has: --to onnx"
 
 
 def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "float32") -> None:
@@ -49,8 +44,8 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
     check_out(out)
     checked = read_model(model)
     recipe = checked.recipe
-    for setting, value in _unsupported(recipe):
-        raise UserError(f"{checked.name}: CTranslate2 cannot hold {setting} = {value}")
+    for setting, value in unusual_settings(recipe, ACTIVATIONS):
+        raise UserError(f"{checked.name}: CTranslate2 cannot hold {setting} = {value}; {INSTEAD}")
     source, target = load_codecs(checked.files)
     if not isinstance(source, Tokenizer):
         raise UserError(f"{checked.name}: reads {source.kind}, which CTranslate2 cannot")
@@ -83,30 +78,8 @@ def export_ctranslate2(model: str | Path, out: Path, *, precision: Precision = "
         for side, tokenizer in (("source", source), ("target", target)):
             tokens = json.dumps(list(tokenizer.piece_ids()), ensure_ascii=False, indent=0)
             (folder / f"{side}_vocabulary.json").write_text(tokens, encoding="utf-8")
-            tokenizer.save(folder / f"{side}.json")
-
-
-def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
-    """The settings that CTranslate2 has not."""
-    for side in ("encoder", "decoder"):
-        section = getattr(recipe, side)
-        if not isinstance(section, TransformerEncoder | TransformerDecoder):
-            yield f"{side}.kind", f"{section.kind}: {HOW}"
-            return
-        for name, possible in ONLY.items():
-            if (value := getattr(section, name)) not in possible:
-                yield f"{side}.{name}", str(value).lower() if value is True else value
-        if section.kv_heads not in (0, section.heads):
-            yield f"{side}.kv_heads", section.kv_heads
-    if (
-        isinstance(recipe.encoder, TransformerEncoder)
-        and recipe.encoder.self_attention != "learned"
-    ):
-        yield "encoder.self_attention", recipe.encoder.self_attention
-    if recipe.decoder.copy_mechanism:
-        yield "decoder.copy_mechanism", "true"
-    if recipe.text.placeholders:
-        yield "text.placeholders", ", ".join(recipe.text.placeholders)
+        write_tokenizers(folder, source, target)
+        write_card(checked, folder, "ctranslate2")
 
 
 def _stack(

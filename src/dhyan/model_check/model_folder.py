@@ -63,11 +63,11 @@ class CheckedModel:
     codebook: bytes | None
 
 
-def check_folder(model: str | Path) -> CheckedModel:
+def check_folder(model: str | Path, *, without_training_state: bool = False) -> CheckedModel:
     """Check everything of a model that can be checked without torch; the weights are not read.
 
     File names, kinds and sizes come first, then recipe and vocabularies, compared with their
-    hashes; then the header of the weights and the training state.
+    hashes; then the header of the weights and the training state, unless it is not asked for.
     """
     folder = find_checkpoint(model)
     if folder != model_folder(model) and folder.is_symlink():
@@ -86,7 +86,8 @@ def check_folder(model: str | Path) -> CheckedModel:
         shapes = check_header(recipe, header)
     except UserError as fault:
         raise UserError(f"{folder}: {fault}") from None
-    _check_training_files(folder, manifest, recipe, shapes)
+    if not without_training_state:
+        _check_training_files(folder, manifest, recipe, shapes)
     _check_card(folder, manifest)
     seen, codebook = _read_training_sentences(folder, manifest), _read_codebook(folder, manifest)
     return CheckedModel(
@@ -94,13 +95,19 @@ def check_folder(model: str | Path) -> CheckedModel:
     )
 
 
-def read_model(model: str | Path, *, allow_unknown_attention: bool = False) -> CheckedModel:
+def read_model(
+    model: str | Path,
+    *,
+    allow_unknown_attention: bool = False,
+    without_training_state: bool = False,
+) -> CheckedModel:
     """Check a model, compare its weights with what its recipe builds, and read them.
 
     A model whose attention comes from a plugin that is not loaded can be averaged, not run: with
-    `allow_unknown_attention` it is read without comparing its shapes.
+    `allow_unknown_attention` it is read without comparing its shapes. `without_training_state`
+    reads nothing of a state of training, which may be missing.
     """
-    checked = check_folder(model)
+    checked = check_folder(model, without_training_state=without_training_state)
     unknown = unknown_attention(checked.recipe)
     try:
         if not unknown:
@@ -199,6 +206,15 @@ def _check_training_files(
     for name in TRAINING_FILES:
         if name not in manifest["files"]:
             continue
+        if not (folder / name).exists():
+            slim = spell(
+                command_line=f"dhyan export {folder} --slim OUT",
+                python="dhyan.run.slim_export.write_slim",
+            )
+            raise DamagedFolder(
+                f"{folder / name}: is missing: a checkpoint keeps the state of its training; make a "
+                f"folder without it by {slim}"
+            )
         hashed_first = _is_hashed_first(manifest, name)
         if hashed_first:
             atomic_folder.check_files(folder, manifest, [name], remedy=REMEDY)

@@ -298,7 +298,7 @@ class LuongDecoder(nn.Module):
     def start(self, encoded: Encoded) -> LuongState:
         """The first state comes from the summary of the sentence; s̃_0 is zero."""
         memory = self.attention.remember(encoded.states, encoded.mask)
-        zeros = encoded.states.new_zeros(len(encoded.states), 1, self.width)
+        zeros = encoded.states.new_zeros(encoded.states.shape[0], 1, self.width)
         return LuongState(self.bridge(encoded.summary), zeros, memory)
 
     def forward(

@@ -322,7 +322,7 @@ class TransformerDecoder(nn.Module):
 
     def start(self, encoded: Encoded) -> TransformerState:
         """Every layer remembers the source."""
-        no_states = encoded.states.new_zeros(len(encoded.states), 0, self.width)
+        no_states = encoded.states.new_zeros(encoded.states.shape[0], 0, self.width)
         layers = cast(Iterable[DecoderLayer], self.layers)
         return TransformerState(tuple(layer.start(encoded, no_states) for layer in layers))
 

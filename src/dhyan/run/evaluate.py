@@ -309,6 +309,7 @@ def score_systems(
                 system.texts,
                 reference_set.references,
                 others=reference_set.others,
+                sources=reference_set.sources,
                 language=language,
                 metrics=(metric,),
                 raw=raw,

@@ -29,13 +29,14 @@ def write_slim(
 ) -> Path:
     """Write the model of a run or checkpoint as a slim folder, and return it.
 
-    The folder is loaded, served and fine-tuned like a checkpoint, but no run resumes from it. Its
-    recipe names no file of the machine it was trained on. `card` becomes its card.json.
+    The state of training is not read: it may be missing. The folder is loaded, served and
+    fine-tuned like a checkpoint, but no run resumes from it. Its recipe names no file of the
+    machine it was trained on. `card` becomes its card.json.
     """
     check_writable(out)
     if out.exists():
         raise UserError(f"{out} exists already: name another folder")
-    checked = read_model(model, allow_unknown_attention=True)
+    checked = read_model(model, allow_unknown_attention=True, without_training_state=True)
     weights = weights_from_bytes(checked.files[WEIGHTS])
     files = {
         **{name: checked.files[name] for name in MODEL_FILES},

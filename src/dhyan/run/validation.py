@@ -82,10 +82,13 @@ class Validation:
                 f"{uniform:.2f}: lower training.learning_rate"
             )
         if self.pairs:
-            translations = self.translator([pair.source for pair in self.pairs])
+            sources = [pair.source for pair in self.pairs]
+            translations = self.translator(sources)
             texts = [translation.text for translation in translations]
             references = [pair.target for pair in self.pairs]
-            results = score(texts, references, language=self.language, metrics=self.metrics)
+            results = score(
+                texts, references, sources=sources, language=self.language, metrics=self.metrics
+            )
             scores |= {name: result.value for name, result in results.items()}
         return scores
 

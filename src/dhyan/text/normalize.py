@@ -1,6 +1,7 @@
 """Text normalisation before tokenizing: Unicode NFC, straight quotes, no invisible characters."""
 
 import re
+from collections.abc import Iterator
 from itertools import chain, groupby
 from unicodedata import combining
 from unicodedata import normalize as unicode_form
@@ -26,10 +27,11 @@ _CHARACTERS = {
     **dict.fromkeys(map(ord, "“”„‟«»"), '"'),
     ord("▁"): "_",  # the tokenizer's word mark
 }
-_BAR = re.compile(
-    r"(?<=[\u0900-\u0963\u0966-\u097f\u1cd0-\u1cfa\ua8e0-\ua8ff])"  # Devanagari, less its dandas
-    r"( ?)([|।]{2}|\|)"
-    r"(?=[\"')\]]*(?: |\Z))"
+_DEVANAGARI = r"[\u0900-\u0963\u0966-\u097f\u1cd0-\u1cfa\ua8e0-\ua8ff]"  # less its dandas
+_CLOSES = r"(?=[\"')\]]*(?: |\Z))"
+_BAR = re.compile(rf"(?<={_DEVANAGARI})( ?)([|।]{{2}}|\|){_CLOSES}")
+_SPACES = (
+    "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"  # of str.split
 )
 _LONG = 1000
 
@@ -46,6 +48,27 @@ def normalize(text: str) -> str:
     """
     text = " ".join(_compose(text.translate(_CHARACTERS)).split())
     return _BAR.sub(lambda bar: bar[1] + "।॥"[len(bar[2]) - 1], text)
+
+
+def normalization_steps() -> Iterator[tuple[str, str] | None]:
+    """The same as patterns and what replaces each, in their order; None is Unicode's form NFC.
+
+    For tokenizers that run without this package; halves of surrogate pairs reach none of them.
+    """
+    by_replacement: dict[str, str] = {}
+    for code, replacement in _CHARACTERS.items():
+        if not 0xD800 <= code < 0xE000:
+            by_replacement[replacement or ""] = by_replacement.get(replacement or "", "") + chr(
+                code
+            )
+    for replacement, characters in by_replacement.items():
+        yield f"[{characters}]", replacement
+    yield None
+    yield _SPACES, " "
+    yield r"\A | \Z", ""
+    for bar, danda in ((r"[|।]{2}", "॥"), (r"\|", "।")):
+        for space in ("", " "):
+            yield f"(?<={_DEVANAGARI}{space}){bar}{_CLOSES}", danda
 
 
 def remove_invisible(text: str) -> str:

@@ -87,6 +87,18 @@ class SentencePiece:
             language=language,
         )
 
+    def to_file(self) -> SentencePieceFile:
+        """The model of a file, without the vocabulary; one of characters came without a file."""
+        if self.algorithm == "characters":
+            raise UserError("the tokenizer came without a SentencePiece model: nothing to write")
+        return SentencePieceFile(
+            self.algorithm,
+            dict(self.scores),
+            self._map.data,
+            dummy_prefix=self.dummy_prefix,
+            collapse_spaces=self.collapse_spaces,
+        )
+
     @classmethod
     def characters(cls, vocabulary: Sequence[str]) -> "SentencePiece":
         """Every character is a token: for models that came without a SentencePiece file."""

@@ -1,4 +1,4 @@
-"""Read a SentencePiece model file (.spm, .model) of unknown origin: protocol buffers, bounded."""
+"""SentencePiece model files (.spm, .model): read as of unknown origin, and written."""
 
 import struct
 from collections.abc import Iterator
@@ -78,6 +78,46 @@ class SentencePieceFile:
             dummy_prefix=bool(normalizer.get(DUMMY_PREFIX, 1)),
             collapse_spaces=bool(normalizer.get(COLLAPSE_SPACES, 1)),
         )
+
+    def to_bytes(self) -> bytes:
+        """The file, as the library reads it: the unknown piece and two control symbols come first."""
+        special = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL)]
+        entries = [(text, 0.0, kind) for text, kind in special]
+        entries += [(text, score, NORMAL) for text, score in self.pieces.items()]
+        kinds = {name: number for number, name in ALGORITHMS.items()}
+        normalizer: dict[int, Value] = {
+            CHARSMAP: self.charsmap,
+            DUMMY_PREFIX: int(self.dummy_prefix),
+            COLLAPSE_SPACES: int(self.collapse_spaces),
+            ESCAPE_SPACES: 1,
+        }
+        fields = [(PIECES, _piece(*entry)) for entry in entries]
+        fields.append((TRAINER, _field(MODEL_TYPE, kinds[self.algorithm])))
+        fields.append((NORMALIZER, b"".join(_field(*item) for item in normalizer.items())))
+        return b"".join(_field(*field) for field in fields)
+
+
+def _piece(text: str, score: float, kind: int) -> bytes:
+    """A piece as a message; its score is a float of four bytes."""
+    return (
+        _field(1, text.encode()) + bytes([2 << 3 | 5]) + struct.pack("<f", score) + _field(3, kind)
+    )
+
+
+def _field(number: int, value: Value) -> bytes:
+    """A field of a protocol buffer."""
+    if isinstance(value, int):
+        return _written_varint(number << 3) + _written_varint(value)
+    return _written_varint(number << 3 | 2) + _written_varint(len(value)) + value
+
+
+def _written_varint(value: int) -> bytes:
+    """A whole number, seven bits a byte."""
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*parts, value])
 
 
 def _add_piece(pieces: dict[str, float], entry: dict[int, Value]) -> None:
