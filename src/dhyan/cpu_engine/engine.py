@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dhyan import config
-from dhyan.config import DecodingOptions, Recipe
+from dhyan.config import Recipe
 from dhyan.config.sections import Decoder, Encoder
 from dhyan.cpu_engine.library import Half, Weight, library_target, load_library
 
@@ -27,12 +27,6 @@ POSITIONS = {"sinusoidal": 0, "learned": 0, "none": 1, "rotary": 2, "alibi": 3}
 FloatArray = NDArray[np.float32]
 Output = tuple[list[int], float, bool]
 """The tokens of a hypothesis without EOS, its score, and whether it ended with EOS."""
-
-
-def supports_options(options: DecodingOptions) -> bool:
-    """Whether the engine searches so: greedy search, or one beam that is not too wide."""
-    plain = not options.sample and options.beam_groups == 1 and options.width <= MAX_BEAM
-    return plain and not options.min_length and not options.no_repeat_ngram
 
 
 def supports_recipe(recipe: Recipe) -> bool:
@@ -81,6 +75,10 @@ class CpuEngine:
         self.recipe = recipe
         halves = encoder_half(recipe, source_size), decoder_half(recipe, target_size)
         named = with_tied_names(recipe, weights)
+        self.positions = [
+            Positions(side, half, named.pop(f"{side}.embedding.positions.table", None))
+            for side, half in (("encoder", recipe.encoder), ("decoder", recipe.decoder))
+        ]
         arrays = {
             name: np.ascontiguousarray(weight, np.float32).reshape(-1, weight.shape[-1])
             for name, weight in named.items()
@@ -97,7 +95,6 @@ class CpuEngine:
         )
         if not self.model:
             raise failure(message)
-        self.positions = [Positions(recipe.encoder, weights), Positions(recipe.decoder, weights)]
 
     def __del__(self) -> None:
         if getattr(self, "model", None):
@@ -192,13 +189,14 @@ class CpuEngine:
 class Positions:
     """The position vectors of one half of a model, as many as were needed so far."""
 
-    def __init__(
-        self, settings: Encoder | Decoder, weights: Mapping[str, FloatArray]
-    ) -> None:
-        self.settings = settings
-        side = "encoder" if isinstance(settings, config.TransformerEncoder) else "decoder"
-        self.learned = weights.get(f"{side}.embedding.positions.table")
-        self.count = 0
+    def __init__(self, side: str, settings: Encoder | Decoder, learned: FloatArray | None) -> None:
+        self.settings, self.learned, self.count = settings, learned, 0
+        transformer = isinstance(settings, config.TransformerEncoder | config.TransformerDecoder)
+        has_table = transformer and settings.positions == "learned"
+        if has_table != (learned is not None):
+            raise ValueError(f"the {side}'s positions are missing, or have no place")
+        if learned is not None and learned.shape[1:] != (settings.embedding_width,):
+            raise ValueError(f"the {side}'s positions have another shape")
 
     def table(self, length: int) -> FloatArray | None:
         """A table of at least so many positions, if the last one was too short."""
@@ -208,7 +206,7 @@ class Positions:
         if half.positions not in ("sinusoidal", "learned") or length <= self.count:
             return None
         if half.positions == "learned":
-            assert self.learned is not None, "checked when the model was made"
+            assert self.learned is not None, "checked at the start"
             table = np.ascontiguousarray(self.learned, np.float32)
         else:
             table = sinusoids(half.width, half.sinusoids, max(FIRST_POSITIONS, 2 * length))
@@ -312,10 +310,15 @@ def with_tied_names(
         side: f"{side}.{'embedding.' if half.kind == 'transformer' else ''}token_embedding.weight"
         for side, half in (("encoder", recipe.encoder), ("decoder", decoder))
     }
-    if decoder.share_source_embedding and embeddings["encoder"] in named:
-        named[embeddings["decoder"]] = named[embeddings["encoder"]]
-    if decoder.tie_embeddings and embeddings["decoder"] in named:
-        named["decoder.output.weight"] = named[embeddings["decoder"]]
+    tied = []
+    if decoder.share_source_embedding:
+        tied.append((embeddings["encoder"], embeddings["decoder"]))
+    if decoder.tie_embeddings:
+        tied.append((embeddings["decoder"], "decoder.output.weight"))
+    for name, other in tied:
+        if name not in named or other in named:
+            raise ValueError(f"{other} is not tied to {name}")
+        named[other] = named[name]
     return named
 
 

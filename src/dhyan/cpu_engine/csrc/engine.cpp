@@ -39,6 +39,8 @@ class Model {
   public:
     Model(const Half& encoder, const Half& decoder, const Weights& weights, bool int8)
         : vocabulary_(encoder.vocabulary) {
+        check_heads(encoder);
+        check_heads(decoder);
         if (encoder.kind == TRANSFORMER)
             encoder_ = std::make_unique<TransformerEncoder>(encoder, weights, int8);
         else
@@ -47,6 +49,7 @@ class Model {
             decoder_ = std::make_unique<TransformerDecoder>(decoder, encoder_->width, weights, int8);
         else
             decoder_ = std::make_unique<RecurrentDecoder>(decoder, *encoder_, weights, int8);
+        weights.check_all_used();
     }
 
     void set_positions(bool of_decoder, const float* vectors, int count) {
@@ -85,6 +88,13 @@ class Model {
     std::unique_ptr<Encoder> encoder_;
     std::unique_ptr<Decoder> decoder_;
     std::vector<std::unique_ptr<Worker>> workers_;
+
+    static void check_heads(const Half& half) {
+        if (half.kind != TRANSFORMER) return;
+        const bool even = half.positions != ROTARY || half.width / half.heads % 2 == 0;
+        if (half.width % half.heads || half.heads % half.kv_heads || !even)
+            throw std::invalid_argument("the width does not divide into heads");
+    }
 
     void check(const Job& job) const {
         for (size_t sentence = 0; sentence < job.order.size(); ++sentence) {

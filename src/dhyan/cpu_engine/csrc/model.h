@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "linear.h"
@@ -44,6 +45,7 @@ class Weights {
     const float* matrix(const std::string& name, int64_t rows, int64_t columns) const {
         const auto found = by_name_.find(name);
         if (found == by_name_.end()) throw std::invalid_argument(name + " is missing");
+        used_.insert(name);
         if (found->second.rows != rows || found->second.columns != columns)
             throw std::invalid_argument(name + " has another shape");
         return found->second.data;
@@ -56,8 +58,15 @@ class Weights {
                 bias ? vector(name + ".bias", outputs) : nullptr, outputs, 0, inputs};
     }
 
+    // Refuses a weight that no part of the model has.
+    void check_all_used() const {
+        for (const auto& [name, weight] : by_name_)
+            if (used_.count(name) == 0) throw std::invalid_argument(name + " has no place");
+    }
+
   private:
     std::unordered_map<std::string, DhyanWeight> by_name_;
+    mutable std::unordered_set<std::string> used_;
 };
 
 // The vectors of a vocabulary.
