@@ -179,7 +179,7 @@ def load_model(model: str, device: str, threads: int, ensemble: Sequence[str] = 
     The first model's files are checked before torch is imported, which takes longer, and which a
     CPU mostly does without.
     """
-    from dhyan.run.open_translator import open_translator
+    from dhyan.open_translator import open_translator
 
     return open_translator(model, device=device, threads=threads, ensemble=ensemble)
 

@@ -1,6 +1,6 @@
 """Plain search: greedy search or one beam without rules and constraints, as the engines do it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import nan
 from typing import Any
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from dhyan.config import DecodingOptions
 from dhyan.cpu_engine import MAX_BEAM, CpuEngine
-from dhyan.cpu_engine.threads import default_threads
 from dhyan.decoding.hypothesis import Hypothesis
 from dhyan.decoding.prepare_requests import Request
 
@@ -33,7 +32,7 @@ def is_plain_search(
 
 
 def cpu_engine_search(
-    engine: CpuEngine, requests: Sequence[Request], options: DecodingOptions, threads: int
+    engine: CpuEngine, requests: Sequence[Request], options: DecodingOptions, threads: Callable[[], int]
 ) -> Iterator[list[tuple[Request, list[Hypothesis]]]]:
     """The hypotheses of every request that is not empty, best first.
 
@@ -48,7 +47,7 @@ def cpu_engine_search(
             max_lengths=[request.max_length for request in batch],
             length_penalty=options.length_penalty,
             nbest=None if options.nbest > 1 else 1,
-            threads=threads or default_threads(),
+            threads=threads() if len(batch) > 1 else 1,
         )
         yield [
             (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.cpu_engine import CpuEngine
+from dhyan.cpu_engine.threads import default_threads
 from dhyan.data.training_sentences import TrainingSentences
 from dhyan.decoding.hypothesis import Hypothesis
 from dhyan.decoding.plain_search import cpu_engine_search, is_plain_search
@@ -67,8 +68,8 @@ class Translator:
     them has is reported as unknown.
 
     With `fast` an engine searches where it supports the options: that for GPUs, or `cpu_engine`. It
-    works on a copy of the weights, so the model must not change. `threads` are those of the engine
-    for CPUs; 0 are as many as PyTorch has.
+    works on a copy of the weights, so the model must not change. `threads` tells how many threads
+    the engine for CPUs has.
     """
 
     network: Any  # the model, or a DeferredModel
@@ -86,7 +87,7 @@ class Translator:
     tokens_per_batch: int = 4096
     fast: bool = False
     cpu_engine: Callable[[], CpuEngine | None] | None = None
-    threads: int = 0
+    threads: Callable[[], int] = default_threads
     device_name: str = "cpu"
 
     def __call__(

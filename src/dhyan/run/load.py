@@ -15,8 +15,8 @@ from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.run.open_translator import deferred_engine
-from dhyan.run.open_translator import load_codecs as load_codecs
+from dhyan.open_translator import deferred_engine
+from dhyan.open_translator import load_codecs as load_codecs
 from dhyan.tasks import find_task
 from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer

@@ -365,7 +365,7 @@ def end_cancelled(checks: Sequence[Callable[[], bool]]) -> "Rule":
 
 def load(message: Message) -> TranslationWorker:
     """Load the model the server names."""
-    from dhyan.run.open_translator import open_translator
+    from dhyan.open_translator import open_translator
 
     translator = open_translator(
         message["folder"], device=message["device"], threads=message["threads"]

@@ -66,9 +66,9 @@ def open_cpu_translator(model: str | Path, threads: int = 0) -> Translator | Non
         return None
     recipe = checked.recipe
     source, target = load_codecs(checked.files)
-    threads = threads or idle_threads(default_threads())
+    chosen = cache(lambda: threads or idle_threads(default_threads()))
     return Translator(
-        DeferredModel(lambda: _build(checked, threads), sum(map(prod, checked.shapes.values()))),
+        DeferredModel(lambda: _build(checked, chosen()), sum(map(prod, checked.shapes.values()))),
         source,
         target,
         language=recipe.data.target_language,
@@ -81,7 +81,7 @@ def open_cpu_translator(model: str | Path, threads: int = 0) -> Translator | Non
         training_sentences=checked.training_sentences,
         fast=True,
         cpu_engine=engine,
-        threads=threads,
+        threads=chosen,
     )
 
 
