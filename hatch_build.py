@@ -70,4 +70,4 @@ class CustomBuildHook(BuildHookInterface[Any]):
 
 if __name__ == "__main__":
     compiled = compile_engine(Path(__file__).parent, tuple(sys.argv[1:]))
-    print(*(path.name for path in compiled) or ["no C++ compiler was found"])
+    print(", ".join(path.name for path in compiled) or "no C++ compiler was found")

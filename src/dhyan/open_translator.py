@@ -1,21 +1,20 @@
 """Open a translator: on a CPU by the compiled engine, without importing torch, where it fits."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dhyan.config import Recipe, TransformerDecoder, TransformerEncoder
-from dhyan.cpu_engine import CpuEngine, build_engine, library_target, supports_recipe
+from dhyan.cpu_engine import library_target, supports_recipe
 from dhyan.cpu_engine.threads import default_threads, idle_threads
+from dhyan.decoding.deferred_engine import deferred_engine
 from dhyan.decoding.translator import DeferredModel, LengthLimits, Translator
 from dhyan.model_check import CheckedModel, check_folder, read_model, read_without_torch
 from dhyan.model_check.model_folder import MAX_UNKNOWN_BYTES, WEIGHTS
-from dhyan.quantization import is_quantized, read_arrays
 from dhyan.tasks import find_task
-from dhyan.text.codec import SourceCodec, read_codec
-from dhyan.text.tokenizer import Tokenizer
+from dhyan.text.codec import load_codecs
 
 if TYPE_CHECKING:
     from dhyan.models.seq2seq import Seq2Seq
@@ -24,7 +23,11 @@ GPU_DEVICES = ("nvidiactl", "nvidia0", "dxg", "kfd")  # in /dev, of a machine th
 
 
 def open_translator(
-    model: str | Path, *, device: str = "auto", threads: int = 0, ensemble: Sequence[str | Path] = ()
+    model: str | Path,
+    *,
+    device: str = "auto",
+    threads: int = 0,
+    ensemble: Sequence[str | Path] = (),
 ) -> Translator:
     """The translator of a model folder or name, or of an ensemble.
 
@@ -97,27 +100,6 @@ def length_limits(recipe: Recipe) -> LengthLimits:
         source=min(source, longest - 1) if learned[0] else source,
         target=longest if learned[1] else None,
     )
-
-
-def deferred_engine(checked: CheckedModel) -> Callable[[], CpuEngine | None]:
-    """The engine of a model, made at its first use; int8 where the weights are stored so."""
-
-    @cache
-    def engine() -> CpuEngine | None:
-        if library_target() is None or not supports_recipe(checked.recipe):
-            return None
-        weights = read_arrays(checked.files[WEIGHTS], checked.header)
-        return build_engine(
-            checked.recipe, weights, *checked.sizes, int8=is_quantized(checked.header)
-        )
-
-    return engine
-
-
-def load_codecs(files: Mapping[str, bytes]) -> tuple[SourceCodec, Tokenizer]:
-    """The source and target codecs of a checkpoint."""
-    source, target = (files[f"{side}.json"].decode() for side in ("source", "target"))
-    return read_codec(source), Tokenizer.from_json(target)
 
 
 def _build(checked: CheckedModel, threads: int) -> "Seq2Seq":

@@ -32,23 +32,23 @@ Output = tuple[list[int], float, bool]
 def supports_recipe(recipe: Recipe) -> bool:
     """Whether the engine has the encoder and the decoder of a recipe; torch has all of them."""
     encoder, decoder = recipe.encoder, recipe.decoder
-    if recipe.text.source_codec in ("word_characters", "image_columns", "image_patches"):
-        return False
-    if isinstance(decoder, config.LinearDecoder) or decoder.copy_mechanism:
-        return False
-    if encoder.input != "embedding" or decoder.input != "embedding":
+    frames = recipe.text.source_codec in ("word_characters", "image_columns", "image_patches")
+    if frames or isinstance(decoder, config.LinearDecoder) or decoder.copy_mechanism:
         return False
     if isinstance(encoder, config.TransformerEncoder) and encoder.self_attention != "learned":
         return False
-    for half in (encoder, decoder):
-        if isinstance(half, config.TransformerEncoder | config.TransformerDecoder):
-            if half.score not in ("scaled_dot", "dot"):
-                return False
-        elif isinstance(half, config.BahdanauDecoder | config.LuongDecoder):
+    embeds = encoder.input == decoder.input == "embedding"
+    return embeds and all(map(_supports_attention, (encoder, decoder)))
+
+
+def _supports_attention(half: Encoder | Decoder) -> bool:
+    match half:
+        case config.TransformerEncoder() | config.TransformerDecoder():
+            return half.score in ("scaled_dot", "dot")
+        case config.BahdanauDecoder() | config.LuongDecoder():
             attention = half.attention
             known = attention.score in SCORES or attention.score == "bottleneck"
-            if not known or attention.heads != 1 or attention.window != "none":
-                return False
+            return known and attention.heads == 1 and attention.window == "none"
     return True
 
 
@@ -191,8 +191,10 @@ class Positions:
 
     def __init__(self, side: str, settings: Encoder | Decoder, learned: FloatArray | None) -> None:
         self.settings, self.learned, self.count = settings, learned, 0
-        transformer = isinstance(settings, config.TransformerEncoder | config.TransformerDecoder)
-        has_table = transformer and settings.positions == "learned"
+        has_table = (
+            isinstance(settings, config.TransformerEncoder | config.TransformerDecoder)
+            and settings.positions == "learned"
+        )
         if has_table != (learned is not None):
             raise ValueError(f"the {side}'s positions are missing, or have no place")
         if learned is not None and learned.shape[1:] != (settings.embedding_width,):
@@ -270,7 +272,9 @@ def decoder_half(recipe: Recipe, vocabulary: int) -> Half:
         half.input_feeding = settings.input_feeding
     if isinstance(settings, config.BahdanauDecoder | config.LuongDecoder):
         half.score_width = settings.attention.score_width
-        reads_first = isinstance(recipe.encoder, config.RNNEncoder) and recipe.encoder.reverse_source
+        reads_first = (
+            isinstance(recipe.encoder, config.RNNEncoder) and recipe.encoder.reverse_source
+        )
         no_attention = FIRST_STATE if reads_first else LAST_STATE
         half.score = SCORES.get(settings.attention.score, no_attention)
     return half
@@ -301,9 +305,7 @@ def transformer_half(
     )
 
 
-def with_tied_names(
-    recipe: Recipe, weights: Mapping[str, FloatArray]
-) -> dict[str, FloatArray]:
+def with_tied_names(recipe: Recipe, weights: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """The weights with each tied one under all of its names."""
     named, decoder = dict(weights), recipe.decoder
     embeddings = {

@@ -32,7 +32,10 @@ def is_plain_search(
 
 
 def cpu_engine_search(
-    engine: CpuEngine, requests: Sequence[Request], options: DecodingOptions, threads: Callable[[], int]
+    engine: CpuEngine,
+    requests: Sequence[Request],
+    options: DecodingOptions,
+    threads: Callable[[], int],
 ) -> Iterator[list[tuple[Request, list[Hypothesis]]]]:
     """The hypotheses of every request that is not empty, best first.
 
@@ -42,7 +45,7 @@ def cpu_engine_search(
     for first in range(0, len(requests), SENTENCES_AT_ONCE):
         batch = requests[first : first + SENTENCES_AT_ONCE]
         outputs = engine.translate(
-            [request.source for request in batch],
+            [list(request.source) for request in batch],
             beam=options.width,
             max_lengths=[request.max_length for request in batch],
             length_penalty=options.length_penalty,

@@ -8,7 +8,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dhyan.decoding.phrases import Phrase, completing_tokens, is_word_character, token_texts
-from dhyan.decoding.prepare_requests import Request
 from dhyan.special_tokens import EOS, PAD
 from dhyan.text.tokenizer import Tokenizer
 
@@ -19,10 +18,6 @@ SentenceIndex = Int[Tensor, " R"]
 Rule = Callable[[Ids, Scores, SentenceIndex], Scores]
 """Takes the hypotheses so far (one a row, BOS first), the scores of the next token, and the index
 in the batch of the sentence each row translates; returns the new scores."""
-
-
-RequestRule = Callable[[Tokenizer, Sequence[Request]], Rule]
-"""Makes the rule of a task for a batch of requests; a rule numbers sentences by their place in it."""
 
 
 def forbid_tokens(*ids: int) -> Rule:

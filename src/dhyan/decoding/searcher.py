@@ -1,6 +1,6 @@
 """`Searcher`: greedy search, sampling and the beam searches of prepared requests, batch by batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,11 +17,14 @@ from dhyan.decoding.forced_decoding import evaluation_mode, rank_by_coverage
 from dhyan.decoding.hypothesis import Hypothesis
 from dhyan.decoding.plain_search import by_length, is_plain_search
 from dhyan.decoding.prepare_requests import Request
-from dhyan.decoding.rules import RequestRule, Rule
+from dhyan.decoding.rules import Rule
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.text.tokenizer import Tokenizer
+
+RequestRule = Callable[[Tokenizer, Sequence[Request]], Rule]
+"""Makes the rule of a task for a batch of requests; a rule numbers sentences by their place in it."""
 
 
 @dataclass(frozen=True)

@@ -368,7 +368,9 @@ class Translator:
     def __repr__(self) -> str:
         languages = f"{self.source_language or '?'} → {self.language or '?'}"
         ensemble = f"{1 + len(self.other_models)} models, " if self.other_models else ""
-        return f"Translator({languages}, {ensemble}{self.parameters:,} parameters, {self.device_name})"
+        return (
+            f"Translator({languages}, {ensemble}{self.parameters:,} parameters, {self.device_name})"
+        )
 
 
 def check_sentences(texts: Iterable[Any]) -> list[str]:

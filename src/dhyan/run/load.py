@@ -9,16 +9,16 @@ from torch import Tensor
 
 from dhyan.checkpoint import weights_from_bytes
 from dhyan.config import Recipe
+from dhyan.decoding.deferred_engine import deferred_engine
 from dhyan.decoding.translator import LengthLimits, Translator
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
 from dhyan.model_check import CheckedModel, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.open_translator import deferred_engine
-from dhyan.open_translator import load_codecs as load_codecs
 from dhyan.tasks import find_task
 from dhyan.text.codec import SourceCodec
+from dhyan.text.codec import load_codecs as load_codecs
 from dhyan.text.tokenizer import Tokenizer
 
 DEVICES = {"cpu", "cuda", "mps"}

@@ -9,7 +9,8 @@ from dhyan.text.codec import source_length
 from dhyan.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from dhyan.decoding.rules import Ids, RequestRule, Rule, Scores, SentenceIndex
+    from dhyan.decoding.rules import Ids, Rule, Scores, SentenceIndex
+    from dhyan.decoding.searcher import RequestRule
 
 
 def known_symbols(target: Tokenizer, requests: Sequence[Request]) -> "Rule":

@@ -11,7 +11,7 @@ from dhyan.errors import UserError, spell
 from dhyan.evaluation.metrics import check_metrics
 
 if TYPE_CHECKING:
-    from dhyan.decoding.rules import RequestRule
+    from dhyan.decoding.searcher import RequestRule
 
 
 @dataclass(frozen=True, kw_only=True)
