@@ -13,6 +13,7 @@ from dhyan.decoding.deferred_engine import deferred_engine
 from dhyan.decoding.translator import DeferredModel, LengthLimits, Translator
 from dhyan.model_check import CheckedModel, check_folder, read_model, read_without_torch
 from dhyan.model_check.model_folder import MAX_UNKNOWN_BYTES, WEIGHTS
+from dhyan.quantization import is_quantized
 from dhyan.tasks import find_task
 from dhyan.text.codec import load_codecs
 
@@ -86,6 +87,16 @@ def open_cpu_translator(model: str | Path, threads: int = 0) -> Translator | Non
         cpu_engine=engine,
         threads=chosen,
     )
+
+
+def describe_cpu_engine(checked: CheckedModel) -> str:
+    """What translates with a model on a CPU: the engine, its target and precision, or PyTorch."""
+    target = library_target()
+    if target is None:
+        return "PyTorch: the engine is not compiled"
+    if not supports_recipe(checked.recipe):
+        return "PyTorch: the engine has no such model"
+    return f"engine {target}, {'int8' if is_quantized(checked.header) else 'float32'}"
 
 
 def length_limits(recipe: Recipe) -> LengthLimits:

@@ -128,6 +128,10 @@ def main() -> None:
         fail(f"{error.filename or 'the output'}: {error.strerror}")
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(Exit.INTERRUPTED)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        fail("this needs PyTorch, which is not installed: pip install torch")
     except (MemoryError, RuntimeError) as error:
         if not ran_out_of_memory(error):
             raise
