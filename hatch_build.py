@@ -34,7 +34,8 @@ def compile_engine(root: Path, extra: tuple[str, ...] = ()) -> list[Path]:
     targets = list(TARGETS) if platform.machine() in X86 else ["portable"]
     if compiler is None:
         return []
-    static = ["-s", "-static-libgcc", "-static-libstdc++"] if sys.platform == "linux" else []
+    release = sys.platform == "linux" and not extra
+    static = ["-s", "-static-libgcc", "-static-libstdc++"] if release else []
 
     def compile_target(target: str) -> Path | None:
         library = root / FOLDER / f"engine-{target}.so"
