@@ -145,7 +145,7 @@ WordProbabilities = Annotated[
     ),
 ]
 PlainSearch = Annotated[
-    bool, typer.Option("--plain", help="Plain search in full precision, without the GPU engine.")
+    bool, typer.Option("--plain", help="Plain search in PyTorch in full precision, without an engine.")
 ]
 
 

@@ -13,7 +13,7 @@
 
 namespace dhyan {
 
-constexpr int ROWS_PER_WORKER = 128;      // of a step
+constexpr int ROWS_PER_WORKER = 64;      // of a step
 constexpr int TOKENS_PER_ENCODING = 1024;  // of sentences that are encoded together
 constexpr int KEPT_PAGES = 8;              // of a slot that is free
 

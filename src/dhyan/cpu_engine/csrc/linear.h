@@ -158,9 +158,7 @@ struct QuantizedRows {
                 out[at + lane] = static_cast<QuantizedInput>(whole[lane]);
 #endif
         }
-        int32_t sum_of_row = 0;
-        for (int lane = 0; lane < LANES; ++lane) sum_of_row += total[lane];
-        sums.data()[row] = sum_of_row;
+        sums.data()[row] = sum(total);
     }
 };
 

@@ -65,6 +65,9 @@ inline bool any_greater(Vec a, Vec b) {
 typedef float Quad __attribute__((vector_size(16)));
 
 inline float sum(Vec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)v);
+#endif
     float parts[LANES];
     store(parts, v);
     Quad total{};
@@ -76,7 +79,19 @@ inline float sum(Vec v) {
     return (total[0] + total[2]) + (total[1] + total[3]);
 }
 
+inline int32_t sum(IntVec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_epi32((__m512i)v);
+#endif
+    int32_t total = 0;
+    for (int lane = 0; lane < LANES; ++lane) total += v[lane];
+    return total;
+}
+
 inline float largest(Vec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps((__m512)v);
+#endif
     float result = v[0];
     for (int at = 1; at < LANES; ++at) result = v[at] > result ? v[at] : result;
     return result;
