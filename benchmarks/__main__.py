@@ -120,6 +120,12 @@ def _studio_page(options: Namespace) -> None:
     print(write_result(WHAT, studio_page()), write_table())
 
 
+def _import_parity(options: Namespace) -> None:
+    from benchmarks.import_parity import WHAT, import_parity, write_table
+
+    print(write_result(WHAT, import_parity()), write_table())
+
+
 def _model_page(options: Namespace) -> None:
     from benchmarks.model_page import WHAT, model_page, write_table
 
@@ -173,6 +179,12 @@ def _tables(options: Namespace) -> None:
     print(write_page())
 
 
+def _task_tables(options: Namespace) -> None:
+    from benchmarks.task_tables import write_blocks
+
+    print(*write_blocks(), sep="\n")
+
+
 def _page_pictures(options: Namespace) -> None:
     from benchmarks.page_pictures import page_pictures
 
@@ -207,6 +219,10 @@ COMMANDS = {
     "studio-page": Command(
         "`dhyan studio`: seconds to a sentence of one's own, first paint, answers, frames, bytes",
         _studio_page,
+    ),
+    "import-parity": Command(
+        "Imported models beside transformers, CTranslate2 and packages: equal ids and outputs.",
+        _import_parity,
     ),
     "page-pictures": Command(
         "Contact sheets of every view and tour step: three widths, two themes, two languages.",
@@ -290,6 +306,7 @@ COMMANDS = {
         ],
     ),
     "tables": Command("Write the tables and the figure of benchmarks/README.md.", _tables),
+    "task-tables": Command("Write the scores into the pages of the tasks.", _task_tables),
     "check-documents": Command("Compare the documents with the result files.", _check_documents),
 }
 

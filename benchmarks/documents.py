@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks import (
     cpu_translation,
     first_minutes,
+    import_parity,
     ladder,
     ladder_page,
     model_page,
@@ -17,6 +18,7 @@ from benchmarks import (
     real_ladder_page,
     results_page,
     studio_page,
+    task_tables,
 )
 from benchmarks.goodput_under_failures import TARGET_SHARE
 from benchmarks.report import newest
@@ -41,6 +43,8 @@ def check_documents() -> list[str]:
         _check_model_page,
         _check_studio_page,
         _check_cpu_page,
+        _check_import_page,
+        _check_task_tables,
     )
     return [error for check in checks for error in check()]
 
@@ -73,6 +77,13 @@ def _check_ladder_page() -> Iterator[str]:
     for name in ladder_page.IMAGES:
         if not (ladder_page.PAGE.parent / "ladder" / name).is_file():
             yield f"docs/explanation/ladder/{name}: is missing; run `python -m benchmarks ladder`"
+
+
+def _check_task_tables() -> Iterator[str]:
+    for name in task_tables.TABLES:
+        page = task_tables.PAGES / f"{name}.md"
+        if page.read_text(encoding="utf-8") != task_tables.with_block(name):
+            yield f"docs/how-to/{name}.md: old scores; run `python -m benchmarks task-tables`"
 
 
 def _check_real_ladder() -> Iterator[str]:
@@ -163,6 +174,13 @@ def _check_studio_page() -> Iterator[str]:
     stored = text.partition(studio_page.BEGIN)[2].partition(studio_page.END)[0]
     if stored.strip() != studio_page.newest_table().strip():
         yield "docs/how-to/studio.md: the table differs from the newest result of `studio-page`"
+
+
+def _check_import_page() -> Iterator[str]:
+    text = import_parity.PAGE.read_text(encoding="utf-8")
+    stored = text.partition(import_parity.BEGIN)[2].partition(import_parity.END)[0]
+    if stored.strip() != import_parity.newest_table().strip():
+        yield "docs/how-to/import.md: the table differs from the newest result of `import-parity`"
 
 
 def _check_model_page() -> Iterator[str]:

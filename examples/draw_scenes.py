@@ -17,4 +17,4 @@ for _, scene in zip(range(3), scene_cell_pairs(seed=7, held_out=True), strict=Fa
     print(scene.source, f"({attribute_accuracy(cells, scene.source):.0%} of its attributes drawn)")
     side = isqrt(len(cells))
     for row in range(side):
-        print("  ", *(f"{cell:>16}" for cell in cells[row * side : (row + 1) * side]))
+        print("  ", *("." if cell == "blank" else cell[0] for cell in cells[row * side :][:side]))

@@ -7,8 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from dhyan.checkpoint import is_run, steps_in
+from dhyan.checkpoint import find_checkpoint, is_run, steps_in
+from dhyan.compare.train import training_seconds
 from dhyan.run.average_checkpoints import average, newest
 
 GRACE_SECONDS = 60  # for the last checkpoint, after the time is over
@@ -51,6 +53,18 @@ def averaged_model(run: Path, folder: Path) -> Path:
     """The mean of the newest checkpoints of a run, written to a folder; the run if it has only one."""
     count = min(AVERAGED, len([step for step in steps_in(run) if step]))
     return average(newest(run, count), folder) if count > 1 else run
+
+
+def training_of(run: Path) -> dict[str, Any]:
+    """The name of a run, its best checkpoint and training time; without training state, its name."""
+    if not is_run(run):
+        return {"run": run.name}
+    seconds = training_seconds(run, max(steps_in(run)))
+    return {
+        "run": run.name,
+        "checkpoint": find_checkpoint(run).name,
+        "training_seconds": round(seconds, 1),
+    }
 
 
 def _start(job: Job, out: Path) -> "subprocess.Popen[bytes]":

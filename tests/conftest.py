@@ -2,14 +2,17 @@
 
 import gc
 import logging
+import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 
 from tests import shape_checks
 
+CACHE = "DHYAN_CACHE"
 torch.set_num_threads(1)
 
 
@@ -29,6 +32,17 @@ def pytest_runtest_protocol() -> Iterator[object]:
     """Every test begins with its shapes checked."""
     shape_checks.reset()
     return (yield)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The cache of imported models: no test writes into the home folder."""
+    folder, before = tmp_path_factory.mktemp("cache"), os.environ.get(CACHE)
+    os.environ[CACHE] = str(folder)
+    yield folder
+    os.environ.pop(CACHE)
+    if before is not None:
+        os.environ[CACHE] = before
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.report import write_result
-from experiments.tasks.fonts import HELD_OUT
+from experiments.tasks.fonts import FOLDER, HELD_OUT
 from experiments.tasks.ocr_baseline import measure_tesseract
 from experiments.tasks.picture_data import write_ocr_data, write_scene_data
 
@@ -29,7 +29,8 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--no-boxes", action="store_true", help="of training lines: faster")
     parser.add_argument("--side", type=int, default=64, help="of a scene, in pixels")
     parser.add_argument("--language", default="en", choices=("en", "hi"), help="of captions")
-    parser.add_argument("--jobs", type=int, default=2, help="processes of Tesseract at once")
+    parser.add_argument("--fonts", type=Path, default=FOLDER, help="folder of the fonts")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     return parser.parse_args(words)
 
 
@@ -45,6 +46,8 @@ def main(words: list[str]) -> None:
                 max_words=given.max_words,
                 height=given.height,
                 boxes=not given.no_boxes,
+                fonts=given.fonts,
+                jobs=given.jobs,
             )
         case "scene-data":
             write_scene_data(

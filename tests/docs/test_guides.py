@@ -23,6 +23,7 @@ from dhyan.data.synthetic import number_pairs
 from dhyan.pretrained import NAMES, VARIABLE, model_names
 from dhyan.run import train
 from tests.fork_server import forked_python
+from tests.interop.multilingual_models import MULTILINGUAL, multilingual_folder
 from tests.interop.spm_models import SHAPES, marian_folder
 from tests.pretrained.packed_models import write_all
 from tests.serving.running_server import start_and_stop
@@ -70,6 +71,7 @@ def prepared(tmp_path_factory):
         for _ in train(recipe, folder / "runs" / name, threads=1):
             pass
     marian_folder(folder / "opus-mt-en-hi", **SHAPES["square"])
+    multilingual_folder(folder / "m2m100", **MULTILINGUAL["m2m100"])
     if not model_names():
         os.environ[VARIABLE] = str(write_all(tmp_path_factory.mktemp("pretrained"), NAMES))
     program = folder / "bin" / "dhyan"

@@ -8,7 +8,7 @@ import torch
 
 from dhyan.attention_maps import AttentionMap
 from dhyan.errors import UserError
-from dhyan.insight.cell_grid import colour_and_shape, grid_side
+from dhyan.insight.cell_grid import colour_of, grid_side
 from dhyan.insight.entity_spans import EntitySpan, entity_spans, label_colours
 from dhyan.insight.heatmap import draw_bytes
 from dhyan.insight.image_overlay import resample
@@ -23,7 +23,7 @@ from tests.picture_models import picture
 
 SENTENCE = ("नई", "दिल्ली", "में", "सीता", "है")
 TAGS = ("B-LOC", "I-LOC", "O", "B-PER", "O")
-CELLS = ("red-circle", "blank", "blue-star", "c017")
+CELLS = ("red", "blank", "blue", "c017")
 
 
 def side(words, end=True):
@@ -158,9 +158,9 @@ def test_the_words_of_a_label_keep_their_weights_and_its_runner_up_is_no_special
 
 
 def test_a_symbol_is_a_colour_and_a_shape_or_itself():
-    assert colour_and_shape("red-circle") == ("#d62828", "circle")
-    assert colour_and_shape("blank") is None
-    assert colour_and_shape("red") is None
+    assert colour_of("red") == "#d62828"
+    assert colour_of("blank") is None
+    assert colour_of("c017") is None
     assert [grid_side(count) for count in (1, 2, 4, 5, 64)] == [1, 2, 2, 3, 8]
 
 

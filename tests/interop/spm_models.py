@@ -30,9 +30,14 @@ TRAINED_ON = 10  # of the sentences: characters of the others are unknown
 def sentencepiece_model(algorithm: str, *, side: str = "source", size: int = 160, **settings):
     """The bytes of a model that was trained on our own sentences."""
     sentences = SENTENCES[:TRAINED_ON] if side == "source" else SENTENCES[2:TRAINED_ON:2]
+    return trained_on(sentences * 5, algorithm, size=size, **settings)
+
+
+def trained_on(sentences, algorithm, *, size=8000, **settings):
+    """The bytes of a model that was trained on these sentences."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences * 5), model_writer=model, vocab_size=size,
+        sentence_iterator=iter(sentences), model_writer=model, vocab_size=size,
         model_type=algorithm, hard_vocab_limit=False, minloglevel=2, num_threads=1,
         **{"normalization_rule_name": "nmt_nfkc", **settings},
     )  # fmt: skip

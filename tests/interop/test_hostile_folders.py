@@ -57,6 +57,7 @@ def test_pickled_weights_are_never_loaded(folder):
     (folder / "pytorch_model.bin").write_bytes(pickled(marker))
     refused(folder, r"pytorch_model\.bin: is pickled.*save_pretrained")
     (folder / "config.json").unlink()
+    (folder / "pytorch_model.bin").rename(folder / "checkpoint_best.pt")
     refused(folder, r"fairseq, OpenNMT-py or JoeyNMT.*pickled.*ct2-fairseq-converter")
     (folder / "model.bin").write_bytes(pickled(marker))
     refused(folder, r"model\.bin: its version is \d+")
@@ -66,10 +67,13 @@ def test_pickled_weights_are_never_loaded(folder):
 @pytest.mark.parametrize(
     ("kind", "match"),
     [
-        ("m2m_100", "M2M100 and NLLB, which cannot be imported yet; Hugging Face Marian"),
-        ("bart", "BART, which cannot be imported yet"),
-        ("mbart", "mBART"),
-        ("t5", "T5"),
+        ("nllb-moe", "NLLB with experts: it needs a mixture of feed-forward networks; Hugging"),
+        (
+            "bart",
+            "BART: it needs the byte-level BPE of GPT-2; Hugging Face Marian .*can be imported",
+        ),
+        ("mbart", "is of the first mBART, whose sources end in the token of their language"),
+        ("umt5", "umT5: it needs a relative position bias in each layer"),
         ("../../etc", r"model_type is '\.\./\.\./etc'; Hugging Face Marian"),
     ],
 )
@@ -199,12 +203,13 @@ def test_damaged_files_of_ctranslate2_are_refused(data, match):
 
 
 def test_the_command_says_what_is_wrong_in_one_line(folder):
-    change(folder, "config.json", model_type="t5")
+    change(folder, "config.json", model_type="bart")
     result = dhyan("import", folder, folder.with_name("out"))
     assert result.returncode == 2
     assert result.stderr.decode().splitlines() == [
-        f"dhyan: {folder}: is a model of T5, which cannot be imported yet; Hugging Face Marian "
-        "(OPUS-MT) and CTranslate2 Transformers can"
+        f"dhyan: {folder}: is a model of BART: it needs the byte-level BPE of GPT-2; "
+        "Hugging Face Marian (OPUS-MT), M2M100, NLLB-200, mBART-50 and T5, and CTranslate2 "
+        "Transformers can be imported"
     ]
     result = dhyan("import", folder.with_name("none"), folder.with_name("out"))
     assert "no such folder; name the folder of a model" in result.stderr.decode()

@@ -11,6 +11,8 @@ from dhyan.attention import (
     LocationScore,
     MultiHeadAttention,
     PredictedWindow,
+    RelativeBiasScore,
+    RelativePositionBias,
     RotaryScore,
     SingleHeadAttention,
     bottleneck,
@@ -68,11 +70,20 @@ ATTENTIONS = {
         WIDTH, heads=4, kv_heads=2, score=RotaryScore(8, scaled=False), mask=causal
     ),
     "alibi": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4)),
+    "relative": lambda: MultiHeadAttention(
+        WIDTH, heads=4, score=RelativeBiasScore(RelativePositionBias(4, buckets=8, max_distance=6))
+    ),
+    "relative-causal": lambda: MultiHeadAttention(
+        WIDTH,
+        heads=4,
+        score=RelativeBiasScore(RelativePositionBias(4, buckets=8, max_distance=6, causal=True)),
+        mask=causal,
+    ),
     "alibi-causal": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4), mask=causal),
     "dropout": lambda: MultiHeadAttention(WIDTH, heads=4, dropout=0.3),
 }
-CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal"}
-RELATIVE = {*CAUSAL, "rotary", "alibi"}  # the last query stands at the last position
+CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal", "relative-causal"}
+RELATIVE = {*CAUSAL, "rotary", "alibi", "relative"}  # the last query stands at the last position
 GAUSSIAN_WINDOWS = {
     "local-p",
     "multihead-local-p",
@@ -149,6 +160,31 @@ TRANSFORMER_ENCODERS = {
         sinusoids="tensor2tensor",
         reads_eos=False,
     ),
+    "transformer-mbart": config.TransformerEncoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        activation="gelu",
+        positions="learned",
+        embedding_norm=True,
+    ),
+    "transformer-t5": config.TransformerEncoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        score="dot",
+        activation="geglu",
+        normalization="rms",
+        positions="relative",
+        position_buckets=8,
+        position_max_distance=6,
+        scale_embedding=False,
+    ),
+    "transformer-m2m100": config.TransformerEncoder(
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, sinusoids="fairseq"
+    ),
     "transformer-plain": config.TransformerEncoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, self_attention="parameter_free"
     ),
@@ -215,6 +251,14 @@ DECODERS = {
     "luong-deep-gru-parallel": config.LuongDecoder(
         cell="gru", layers=2, embedding_width=16, width=WIDTH, input_feeding=False
     ),
+    "bahdanau-deep-lstm-query-sum": config.BahdanauDecoder(
+        cell="lstm",
+        layers=2,
+        embedding_width=16,
+        width=WIDTH,
+        readout_width=16,
+        query="sum",
+    ),
     "bahdanau-plain-rnn-one-hot": config.BahdanauDecoder(
         cell="rnn", input="one_hot", width=WIDTH, readout_width=16
     ),
@@ -276,6 +320,31 @@ DECODERS = {
         feed_forward_width=48,
         layers=2,
         sinusoids="tensor2tensor",
+    ),
+    "transformer-mbart": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        activation="gelu",
+        positions="learned",
+        embedding_norm=True,
+    ),
+    "transformer-t5": config.TransformerDecoder(
+        width=WIDTH,
+        heads=4,
+        feed_forward_width=48,
+        layers=2,
+        score="dot",
+        activation="geglu",
+        normalization="rms",
+        positions="relative",
+        position_buckets=8,
+        position_max_distance=6,
+        scale_embedding=False,
+    ),
+    "transformer-m2m100": config.TransformerDecoder(
+        width=WIDTH, heads=4, feed_forward_width=48, layers=2, sinusoids="fairseq"
     ),
     "transformer-copy": config.TransformerDecoder(
         width=WIDTH, heads=4, feed_forward_width=48, layers=2, score="general", copy_mechanism=True

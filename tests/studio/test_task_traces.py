@@ -7,12 +7,14 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
+from dhyan.config.decoding import DecodingOptions
 from dhyan.data.scenes import RGB
 from dhyan.insight.task_figures import FIGURES
 from dhyan.studio.page_files import STATIC
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.saved_trace import read_saved_trace
 from dhyan.studio.server import make_app
+from dhyan.studio.traces import longest_output
 from dhyan.tasks import find_task
 from dhyan.text.image_frames import data_uri
 from tests.picture_models import picture
@@ -105,6 +107,11 @@ def test_a_page_of_one_file_has_the_figure(page):
     assert "media-src data:" in html
     assert '"figure":"image_overlay"' in html
     assert "https://" not in html.split('id="embedded-responses"')[0]
+
+
+@pytest.mark.parametrize(("of_recipe", "limit"), [(0, 128), (20, 20), (226, 226), (5000, 512)])
+def test_an_output_is_as_long_as_the_recipe_says_and_the_page_can_show(of_recipe, limit):
+    assert longest_output(DecodingOptions(max_length=of_recipe)) == limit
 
 
 def test_the_page_draws_the_figures_and_colours_of_the_package():

@@ -23,6 +23,8 @@ from dhyan.attention.protocol import Score as Score
 from dhyan.attention.registry import mechanism_names as mechanism_names
 from dhyan.attention.registry import register as register
 from dhyan.attention.registry import registered_factory as registered_factory
+from dhyan.attention.relative_bias import RelativeBiasScore as RelativeBiasScore
+from dhyan.attention.relative_bias import RelativePositionBias as RelativePositionBias
 from dhyan.attention.rotary_and_alibi import AlibiScore as AlibiScore
 from dhyan.attention.rotary_and_alibi import RotaryScore as RotaryScore
 from dhyan.attention.single_head import SingleHeadAttention as SingleHeadAttention

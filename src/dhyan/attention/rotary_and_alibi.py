@@ -82,6 +82,30 @@ def rotate(
     return rotated.to(vectors.dtype)
 
 
+def attend_with_bias(
+    query: Float[Tensor, "B H T D"],
+    memory: Memory,
+    mask: Mask,
+    bias: Float[Tensor, "1 H T S"],
+    *,
+    scaled: bool,
+    dropout: float,
+    need_weights: bool,
+) -> HeadsAttended:
+    """Dot-product attention whose scores have a bias."""
+    context, weights = dot_product_attention(
+        query,
+        memory.keys,
+        memory.values,
+        mask(query, memory),
+        scaled=scaled,
+        bias=bias,
+        dropout=dropout,
+        need_weights=need_weights,
+    )
+    return HeadsAttended(context, weights, memory.advance(query.shape[2]))
+
+
 class AlibiScore(nn.Module, Score):
     """q_iᵀ k_j − m_h |i − j|: a penalty on distance, with its own slope m_h in each head h.
 
@@ -113,17 +137,15 @@ class AlibiScore(nn.Module, Score):
         need_weights: bool = False,
     ) -> HeadsAttended:
         """By the kernels of dot-product attention, with the penalty as a bias."""
-        context, weights = dot_product_attention(
+        return attend_with_bias(
             query,
-            memory.keys,
-            memory.values,
-            mask(query, memory),
+            memory,
+            mask,
+            self._bias(query, memory),
             scaled=self.scaled,
-            bias=self._bias(query, memory),
             dropout=dropout,
             need_weights=need_weights,
         )
-        return HeadsAttended(context, weights, memory.advance(query.shape[2]))
 
     def _bias(self, query: Float[Tensor, "B H T D"], memory: Memory) -> Float[Tensor, "1 H T S"]:
         positions = torch.arange(memory.mask.shape[1], device=query.device)

@@ -10,11 +10,20 @@ from dhyan.cli.messages import warn
 
 def import_(
     folder: Annotated[
-        Path, typer.Argument(help="Model folder of Hugging Face Marian (OPUS-MT) or CTranslate2.")
+        Path,
+        typer.Argument(
+            help="Model folder of Hugging Face (Marian as OPUS-MT, M2M100, NLLB-200, mBART-50, T5) "
+            "or of CTranslate2."
+        ),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Output folder, which must be new.")],
     source_language: Annotated[
-        str, typer.Option(metavar="CODE", show_default="the folder's", help="Source language code.")
+        str,
+        typer.Option(
+            metavar="CODE",
+            show_default="the folder's",
+            help="Source language code, as hi; of a multilingual model also a token, as hin_Deva.",
+        ),
     ] = "",
     target_language: Annotated[
         str, typer.Option(metavar="CODE", show_default="the folder's", help="Target language code.")
@@ -24,6 +33,8 @@ def import_(
 
     The new folder is a model like any other: every command takes it. Nothing in the old one is
     unpickled or run; weights come from safetensors or from CTranslate2's own format.
+
+    A multilingual model becomes one of a language pair, which the two options name.
 
     Example: dhyan import opus-mt-en-hi models/en-hi
     """

@@ -85,7 +85,10 @@ def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     )
 
 
-MODEL_HELP = "Run folder, one of its step-N checkpoints, or a pretrained model (see dhyan models)."
+MODEL_HELP = (
+    "Run folder, one of its step-N checkpoints, a pretrained model (see dhyan models), or a folder of "
+    "Hugging Face or CTranslate2."
+)
 Model = Annotated[str, typer.Argument(metavar="MODEL", help=MODEL_HELP)]
 Device = Annotated[str, typer.Option(help="Device: auto, cpu, cuda, cuda:1, mps.")]
 Threads = Annotated[

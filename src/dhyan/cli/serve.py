@@ -28,8 +28,8 @@ Models = Annotated[
     list[str],
     typer.Argument(
         metavar="MODEL",
-        help="Run folders, step-N checkpoints of them, or pretrained models (see dhyan models); "
-        "each has its own worker process.",
+        help="Run folders, step-N checkpoints of them, pretrained models (see dhyan models), or "
+        "folders of Hugging Face or CTranslate2; each has its own worker process.",
     ),
 ]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")]

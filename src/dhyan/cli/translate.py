@@ -117,6 +117,20 @@ ForbiddenTerms = Annotated[
         help="Forbidden target terms, one per line; # begins a comment.",
     ),
 ]
+SourceLanguage = Annotated[
+    str,
+    typer.Option(
+        metavar="CODE",
+        show_default="the model's",
+        help="Source language of a multilingual model (M2M100, NLLB, mBART-50), as hi or hin_Deva.",
+    ),
+]
+TargetLanguage = Annotated[
+    str,
+    typer.Option(
+        metavar="CODE", show_default="the model's", help="Target language of a multilingual model."
+    ),
+]
 Paragraphs = Annotated[
     bool,
     typer.Option(
@@ -145,7 +159,8 @@ WordProbabilities = Annotated[
     ),
 ]
 PlainSearch = Annotated[
-    bool, typer.Option("--plain", help="Plain search in PyTorch in full precision, without an engine.")
+    bool,
+    typer.Option("--plain", help="Plain search in PyTorch in full precision, without an engine."),
 ]
 
 
@@ -166,6 +181,8 @@ def translate(
     prefixes: Prefixes = None,
     glossary: GlossaryFile = None,
     forbid: ForbiddenTerms = None,
+    source_language: SourceLanguage = "",
+    target_language: TargetLanguage = "",
     paragraphs: Paragraphs = False,
     align: Align = False,
     attention: AttentionName = "",
@@ -205,6 +222,8 @@ def translate(
 
     def load() -> "Translator":
         translator = load_model(model, device, threads, other_models or ())
+        if source_language or target_language:
+            translator = translator.in_languages(source_language, target_language)
         return replace(translator, fast=translator.fast and not plain)
 
     job.run(load, changes, read_rows(table) if table else read_input(file), output)

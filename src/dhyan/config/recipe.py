@@ -29,7 +29,7 @@ from dhyan.errors import UnsupportedOption, UserError
 Problem = tuple[str, str]  # dotted key; what is wrong and what to do
 CHECKED_FOR_USE = ("data", "text", "frames", "encoder", "decoder", "training")
 DOT_SCORES = ("dot", "scaled_dot")
-RELATIVE_POSITIONS = ("rotary", "alibi")
+RELATIVE_POSITIONS = ("rotary", "alibi", "relative")
 
 
 class RecipeError(UserError):

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from dhyan.config.declare_settings import REQUIRED, redeclare, setting
 
-Activation = Literal["relu", "gelu", "silu", "swiglu"]
+Activation = Literal["relu", "gelu", "silu", "swiglu", "geglu"]
 Cell = Literal["lstm", "gru", "rnn"]
 Delimiter = Literal["", "tab", "comma", "semicolon", "pipe"]
 Header = Literal["auto", "yes", "no"]
@@ -18,8 +18,8 @@ SYMBOL_CODECS = ("symbols", "labels")
 PICTURE_CODECS = ("image_columns", "image_patches")
 FRAME_CODECS = ("word_characters", *PICTURE_CODECS)
 Placeholder = Literal["url", "email", "number", "tag"]
-PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "none"]
-Sinusoids = Literal["interleaved", "halves", "tensor2tensor"]
+PositionEncoding = Literal["sinusoidal", "learned", "rotary", "alibi", "relative", "none"]
+Sinusoids = Literal["interleaved", "halves", "tensor2tensor", "fairseq"]
 Synthetic = Literal[
     "", "primer", "numbers", "reverse", "copy", "dates", "counting", "perspectives",
     "rendered_text", "scenes", "scene_cells",
@@ -274,6 +274,10 @@ class BahdanauDecoder:
     layers: int = redeclare(RNNEncoder, "layers")
     dropout: float = redeclare(RNNEncoder, "dropout")
     attention: Attention = field(default_factory=Attention)
+    query: Literal["top", "sum"] = setting(
+        "top",
+        "Query of the attention: the state of the top layer, or the sum of all layers' states.",
+    )
     bridge: Literal["learned", "direct"] = setting(
         "learned",
         "Bridge from the encoder's last state to the decoder's first: a learned layer, or a copy.",
@@ -367,25 +371,41 @@ class TransformerEncoder:
     )
     feed_forward_width: int = setting(2048, "Feed-forward width.", low=1)
     activation: Activation = setting(
-        "relu", "Feed-forward activation: ReLU, GELU, SiLU (swish) or SwiGLU (Shazeer, 2020)."
+        "relu",
+        "Feed-forward activation: ReLU, GELU, SiLU (swish), or SwiGLU and GEGLU (Shazeer, 2020).",
     )
     layers: int = redeclare(RNNEncoder, "layers", default=6)
     norm: Literal["pre", "post"] = setting(
         "pre", "Layer norm before (pre) or after (post) each sub-layer."
     )
+    normalization: Literal["layer", "rms"] = setting(
+        "layer", "Layer norm (Ba et al., 2016), or RMS norm (Zhang and Sennrich, 2019)."
+    )
     positions: PositionEncoding = setting(
         "sinusoidal",
-        "Position encoding: sinusoidal, learned, rotary (Su et al., 2021), ALiBi (Press et al., 2022) "
-        "or none.",
+        "Position encoding: sinusoidal, learned, rotary (Su et al., 2021), ALiBi (Press et al., 2022), "
+        "relative position bias (Raffel et al., 2020, T5) or none.",
     )
+    position_buckets: int = setting(
+        32, "Relative position bias: buckets of distances.", low=4, high=1024,
+        only_with="positions=relative",
+    )  # fmt: skip
+    position_max_distance: int = setting(
+        128, "Relative position bias: distance from which all share a bucket.", low=3,
+        high=1_000_000, unit="tokens", only_with="positions=relative",
+    )  # fmt: skip
     sinusoids: Sinusoids = setting(
         "interleaved",
         "Sinusoids: sines and cosines interleaved (Vaswani et al., 2017), in halves (Marian), or as in "
-        "Tensor2Tensor and OpenNMT-tf, in halves with other periods and counted from 1.",
+        "Tensor2Tensor and OpenNMT-tf, in halves with other periods and counted from 1; fairseq and "
+        "M2M100 count from 2.",
         only_with="positions=sinusoidal",
     )
     scale_embedding: bool = setting(
         True, "Scaled embedding: token embeddings are multiplied by the square root of the width."
+    )
+    embedding_norm: bool = setting(
+        False, "Layer norm of the embedding, after the positions are added (BART, mBART)."
     )
     pretrained_embedding: str = redeclare(RNNEncoder, "pretrained_embedding", only_with="")
     freeze_embedding: bool = redeclare(RNNEncoder, "freeze_embedding")
@@ -423,9 +443,13 @@ class TransformerDecoder:
     activation: Activation = redeclare(TransformerEncoder, "activation")
     layers: int = redeclare(TransformerEncoder, "layers")
     norm: Literal["pre", "post"] = redeclare(TransformerEncoder, "norm")
+    normalization: Literal["layer", "rms"] = redeclare(TransformerEncoder, "normalization")
     positions: PositionEncoding = redeclare(TransformerEncoder, "positions")
+    position_buckets: int = redeclare(TransformerEncoder, "position_buckets")
+    position_max_distance: int = redeclare(TransformerEncoder, "position_max_distance")
     sinusoids: Sinusoids = redeclare(TransformerEncoder, "sinusoids")
     scale_embedding: bool = redeclare(TransformerEncoder, "scale_embedding")
+    embedding_norm: bool = redeclare(TransformerEncoder, "embedding_norm")
     pretrained_embedding: str = redeclare(TransformerEncoder, "pretrained_embedding")
     freeze_embedding: bool = redeclare(TransformerEncoder, "freeze_embedding")
     dropout: float = redeclare(TransformerEncoder, "dropout")

@@ -24,6 +24,8 @@ FIRST_STATE, LAST_STATE = 4, 5
 ACTIVATIONS = {"relu": 0, "gelu": 1, "silu": 2, "swiglu": 3}
 POSITIONS = {"sinusoidal": 0, "learned": 0, "none": 1, "rotary": 2, "alibi": 3}
 
+FIRST_POSITION = {"tensor2tensor": 1, "fairseq": 2}  # of layouts that do not count from 0
+
 FloatArray = NDArray[np.float32]
 Output = tuple[list[int], float, bool]
 """The tokens of a hypothesis without EOS, its score, and whether it ended with EOS."""
@@ -44,11 +46,14 @@ def supports_recipe(recipe: Recipe) -> bool:
 def _supports_attention(half: Encoder | Decoder) -> bool:
     match half:
         case config.TransformerEncoder() | config.TransformerDecoder():
-            return half.score in ("scaled_dot", "dot")
+            plain = half.normalization == "layer" and not half.embedding_norm
+            known = half.activation in ACTIVATIONS and half.positions in POSITIONS
+            return plain and known and half.score in ("scaled_dot", "dot")
         case config.BahdanauDecoder() | config.LuongDecoder():
             attention = half.attention
             known = attention.score in SCORES or attention.score == "bottleneck"
-            return known and attention.heads == 1 and attention.window == "none"
+            top = isinstance(half, config.LuongDecoder) or half.query == "top"
+            return known and top and attention.heads == 1 and attention.window == "none"
     return True
 
 
@@ -218,8 +223,8 @@ class Positions:
 
 def sinusoids(width: int, layout: str, count: int) -> FloatArray:
     """The vectors of the first positions, as `models.positions.Sinusoids` has them."""
-    tensor2tensor = layout == "tensor2tensor"
-    first, span = (1, max(width - 2, 1)) if tensor2tensor else (0, width)
+    first = FIRST_POSITION.get(layout, 0)
+    span = max(width - 2, 1) if layout in FIRST_POSITION else width
     exponents = np.arange(0, width, 2, dtype=np.float32) / np.float32(span)
     frequencies = np.float32(10_000) ** -exponents
     angles = np.outer(np.arange(first, first + count, dtype=np.float32), frequencies)

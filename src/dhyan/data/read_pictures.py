@@ -39,6 +39,7 @@ def read_pictures(
     and one of texts (`text`, `caption` …), or for every `a.png` its text in an `a.txt`. `columns`
     names other columns. A file outside the folder is an error, and so is one that is not there.
     """
+    report.folder = f"{path}{os.sep}"
     tables = [path / name for name in CAPTIONS if (path / name).exists()]
     if len(tables) > 1:
         names = " and ".join(table.name for table in tables)

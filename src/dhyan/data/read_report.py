@@ -41,17 +41,19 @@ class ReadReport:
     unescaped: Occurrences = field(default_factory=Occurrences)  # sentences with HTML entities
     columns: Sequence[str] = ()  # the names of the two columns that are read, if they have names
     files: dict[Side, str] = field(default_factory=lambda: {"source": "source", "target": "target"})
+    folder: str = ""  # of pictures; their paths count from here
     _hash: Any = field(default_factory=sha256, repr=False)
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of the pairs read so far; the file format does not matter."""
+        """The sha256 of the pairs read so far; neither file format nor place matters."""
         return self._hash.hexdigest()
 
     def keep(self, pair: Pair) -> None:
         """Count a pair that is used."""
         self.kept_count += 1
-        self._hash.update(f"{pair.source}\0{pair.target}\n".encode())
+        source = pair.source.removeprefix(self.folder)
+        self._hash.update(f"{source}\0{pair.target}\n".encode())
 
     def drop(self, reason: str, side: Side, line: int) -> None:
         """Count a pair that is left out, by its reason."""

@@ -1,6 +1,7 @@
-"""Scenes as grids of symbols, such as `red-circle`, that a model writes from a caption."""
+"""Scenes as small pictures of 15 × 15 cells, each a colour, that a model writes from a caption."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -18,63 +19,77 @@ from dhyan.data.scenes import (
 )
 
 BLANK = "blank"
-SIDE = 8  # cells
+BLOCK = 5  # cells along a side of the place of an object
+SIDE = PLACES * BLOCK
+LEAST = 0.6  # of the cells of a shape and of those drawn, for the shape to be recognised
 
 Statement = tuple[tuple[str, str], str, tuple[str, str]]
 """Colour and shape of an object, its relation, and colour and shape of the other."""
 
+DRAWINGS = {
+    ("circle", "large"): (".###.", "#####", "#####", "#####", ".###."),
+    ("circle", "small"): (".....", "..#..", ".###.", "..#..", "....."),
+    ("square", "large"): ("#####", "#####", "#####", "#####", "#####"),
+    ("square", "small"): (".....", ".###.", ".###.", ".###.", "....."),
+    ("triangle", "large"): ("..#..", "..#..", ".###.", ".###.", "#####"),
+    ("triangle", "small"): (".....", ".....", "..#..", ".###.", "....."),
+    ("star", "large"): ("..#..", "#####", ".###.", ".#.#.", "#...#"),
+    ("star", "small"): (".....", ".#.#.", "..#..", ".#.#.", "....."),
+    ("bar", "large"): (".....", ".....", "#####", ".....", "....."),
+    ("bar", "small"): (".....", ".....", ".###.", ".....", "....."),
+}
+SHAPE_CELLS = {
+    look: frozenset(at for at, cell in enumerate("".join(rows)) if cell == "#")
+    for look, rows in DRAWINGS.items()
+}
 
-def scene_cells(scene: Scene, side: int = SIDE) -> list[str]:
-    """The symbols of a grid of side × side cells, row by row; a large object has more cells."""
-    cells = [BLANK] * (side * side)
+
+def scene_cells(scene: Scene) -> list[str]:
+    """The colour of each cell, row by row; `blank` where nothing is drawn."""
+    cells = [BLANK] * (SIDE * SIDE)
     for scene_object in scene.objects:
-        block = side // 4 if scene_object.size == "large" else side // 8
-        left, top = (
-            round((place + 0.5) * side / PLACES - side / 8) for place in scene_object.place
-        )
-        for row in range(top, top + block):
-            for column in range(left, left + block):
-                cells[row * side + column] = scene_object.symbol
+        places = _block(*scene_object.place)
+        for at in SHAPE_CELLS[scene_object.shape, scene_object.size]:
+            cells[places[at]] = scene_object.colour
     return cells
+
+
+def _block(column: int, row: int) -> list[int]:
+    """The cells of a place, row by row."""
+    return [
+        (row * BLOCK + y) * SIDE + column * BLOCK + x for y in range(BLOCK) for x in range(BLOCK)
+    ]
 
 
 @dataclass(frozen=True)
 class CellObject:
-    """Cells that hang together and have one symbol: its colour and shape, and their centre."""
+    """What is drawn in a place: its colour, its shape if it is recognised, and its place."""
 
     colour: str
     shape: str
-    centre: tuple[float, float]
+    place: tuple[int, int]
 
 
 def cell_objects(cells: Sequence[str]) -> list[CellObject]:
-    """The objects of a square grid of symbols; the largest first."""
-    side = round(len(cells) ** 0.5)
-    unseen = {at for at, symbol in enumerate(cells[: side * side]) if "-" in symbol}
-    groups = []
-    while unseen:
-        group, border = list[int](), [min(unseen)]
-        unseen.discard(border[0])
-        while border:
-            at = border.pop()
-            group.append(at)
-            row, column = divmod(at, side)
-            near = [(row, column - 1), (row, column + 1), (row - 1, column), (row + 1, column)]
-            for next_row, next_column in near:
-                other = next_row * side + next_column
-                inside = 0 <= next_column < side and other in unseen
-                if inside and cells[other] == cells[at]:
-                    unseen.discard(other)
-                    border.append(other)
-        groups.append(group)
-    groups.sort(key=lambda group: (-len(group), group))
-    return [_cell_object(cells[group[0]], group, side) for group in groups]
+    """The objects of a grid of cells, at most one in a place, in its most frequent colour."""
+    if len(cells) != SIDE * SIDE:
+        return []
+    objects = []
+    for row in range(PLACES):
+        for column in range(PLACES):
+            drawn = {at: cells[cell] for at, cell in enumerate(_block(column, row))}
+            drawn = {at: colour for at, colour in drawn.items() if colour != BLANK}
+            if drawn:
+                [(colour, _)] = Counter(drawn.values()).most_common(1)
+                objects.append(CellObject(colour, _shape(frozenset(drawn)), (column, row)))
+    return objects
 
 
-def _cell_object(symbol: str, group: Sequence[int], side: int) -> CellObject:
-    colour, _, shape = symbol.partition("-")
-    rows, columns = zip(*(divmod(at, side) for at in group), strict=True)
-    return CellObject(colour, shape, (sum(columns) / len(group), sum(rows) / len(group)))
+def _shape(drawn: frozenset[int]) -> str:
+    """The shape that shares the largest part of the cells; none if it shares too little."""
+    shares = {look: len(drawn & own) / len(drawn | own) for look, own in SHAPE_CELLS.items()}
+    look = max(shares, key=lambda look: shares[look])
+    return look[0] if shares[look] >= LEAST else ""
 
 
 def parse_caption(caption: str) -> list[Statement]:
@@ -146,23 +161,21 @@ def _best(look: tuple[str, str], objects: Sequence[CellObject], least: int) -> C
 
 def _holds(first: CellObject, relation: str, second: CellObject) -> bool:
     """Whether the first is farther in the direction of the relation than in any other."""
-    x, y = (a - b for a, b in zip(first.centre, second.centre, strict=True))
+    x, y = (a - b for a, b in zip(first.place, second.place, strict=True))
     step_x, step_y = DIRECTIONS[relation]
     along, across = x * step_x + y * step_y, x * step_y + y * step_x
     return along > abs(across)
 
 
-def scene_cell_pairs(
-    *, seed: int, language: str = "en", side: int = SIDE, held_out: bool = False
-) -> Iterator[Pair]:
-    """Captions and the symbols of their grids, between spaces; endless.
+def scene_cell_pairs(*, seed: int, language: str = "en", held_out: bool = False) -> Iterator[Pair]:
+    """Captions and the cells of their pictures, between spaces; endless.
 
     The same caption has the same grid: the second object stands in the middle.
     """
     rng = random.Random(seed)
     for line in count(1):
         scene = _centred(random_scene(rng, held_out=held_out))
-        yield Pair(scene.caption(language), " ".join(scene_cells(scene, side)), line)
+        yield Pair(scene.caption(language), " ".join(scene_cells(scene)), line)
 
 
 def _centred(scene: Scene) -> Scene:

@@ -137,9 +137,10 @@ def encode_phrase(
     term: str = "",
     option: str = "",
     number: int | None = None,
+    within: bool = True,
 ) -> Phrase:
     """The token ids of a text at the start of a word; `term`, `option`, `number` are for errors."""
-    ids = tuple(tokenizer.encode(text))
+    ids = tuple(tokenizer.encode(text, within=within))
     if not ids:
         raise UnsupportedOption("an empty term: leave it out", option=option, number=number)
     if UNK in ids:
@@ -157,7 +158,8 @@ def contains_words(tokenizer: Tokenizer, phrase: Sequence[int], ids: Sequence[in
 
 
 def _words(tokenizer: Tokenizer, text: str) -> list[str]:
-    return [word.text for word in tokenizer.words(tokenizer.encode(text), text)]
+    words, first = tokenizer.words(tokenizer.encode(text), text), len(tokenizer.language_prefix)
+    return [word.text for word in words if word.last > first]
 
 
 def _casefolded(words: Sequence[str], spans: Sequence[str]) -> tuple[str, ...]:

@@ -18,10 +18,13 @@ def is_plain_search(
     requests: Sequence[Request],
     options: DecodingOptions,
     rules: Sequence[Any],
-    task_rules: Sequence[Any],
+    special: Sequence[Any] | None,
 ) -> bool:
-    """Whether an engine can search for these requests: without rules, constraints and frames."""
-    if rules or task_rules or options.min_length or options.no_repeat_ngram:
+    """Whether an engine can search for these requests: without rules, constraints and frames.
+
+    What is `special` about a model are the rules of its task, and the language it begins with.
+    """
+    if rules or special or options.min_length or options.no_repeat_ngram:
         return False
     if options.sample or options.beam_groups > 1 or options.width > MAX_BEAM:
         return False

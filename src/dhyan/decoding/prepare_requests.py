@@ -198,7 +198,9 @@ class RequestBuilder:
         if not normalize(text):
             return ()
         masked = mask_like(text, spans, self.placeholders)
-        return encode_phrase(self.target, masked, term=text, option="prefixes", number=number)
+        return encode_phrase(
+            self.target, masked, term=text, option="prefixes", number=number, within=False
+        )
 
     def _required_placeholders(
         self, spans: Sequence[str], replaced: Sequence[str], phrases: Sequence[Phrase]
@@ -212,7 +214,7 @@ class RequestBuilder:
 
     def _encode_placeholder(self, index: int) -> Phrase:
         """The ids of a placeholder anywhere: without the space before it, if that is a token."""
-        ids = self.target.encode(placeholder(index))
+        ids = self.target.encode(placeholder(index), within=True)
         if UNK in ids:
             return ()
         return tuple(ids[1:] if ids[0] == self._space_token else ids)

@@ -72,6 +72,20 @@ def force_prefix(prefixes: Sequence[Sequence[int]]) -> Rule:
     return rule
 
 
+def begin_with(language: Sequence[int]) -> Rule:
+    """Begin with these tokens, at no cost: the language that a multilingual model is told."""
+    tokens = _on_device(language)
+
+    def rule(ids: Ids, scores: Scores, sentence: SentenceIndex) -> Scores:
+        position = ids.shape[1] - 1
+        if position >= len(language):
+            return scores
+        first = tokens(scores.device)[position : position + 1]
+        return torch.full_like(scores, -torch.inf).index_fill(1, first, 0.0)
+
+    return rule
+
+
 def after_prefix(prefixes: Sequence[Phrase], rule: Rule) -> Rule:
     """The same rule, applied only after the prefix of each sentence."""
     lengths = torch.tensor([len(prefix) for prefix in prefixes])

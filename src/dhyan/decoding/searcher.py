@@ -59,7 +59,8 @@ class Searcher:
         """The model if the GPU's engine can search for it."""
         if not self.fast or isinstance(self.model, Ensemble):
             return None
-        if not is_plain_search(requests, self.options, self.rules, self.task_rules):
+        special = self.task_rules or self.target.language_prefix
+        if not is_plain_search(requests, self.options, self.rules, special):
             return None
         from dhyan.decoding.engine import (
             engine_supports,  # imports kernels that a CPU has no use for
@@ -135,10 +136,12 @@ class Searcher:
         if any(required):
             rules.append(search_rules.end_word_after(self.target, required))
         prefixes = [request.prefix for request in batch]
-        if not any(prefixes):
-            return rules
-        later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
-        return [search_rules.force_prefix(prefixes), *later]
+        if any(prefixes):
+            later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
+            rules = [search_rules.force_prefix(prefixes), *later]
+        if language := self.target.language_prefix:
+            rules.append(search_rules.begin_with(language))
+        return rules
 
     def _token_choices(self, batch: Sequence[Request]) -> Iterator[TokenChoice]:
         """The best token; or for sampling one sampler for each of `nbest` translations."""

@@ -147,7 +147,7 @@ def count_unknown(tokenizer: Tokenizer, words: Sequence[str]) -> int:
     subwords = tokenizer.kind not in UNKNOWN_SHARE
     return sum(
         tokenizer.has_unknown(ids) or (subwords and _fragments(word, ids))
-        for word, ids in zip(words, tokenizer.encode_batch(words), strict=True)
+        for word, ids in zip(words, tokenizer.encode_batch(words, within=True), strict=True)
     )
 
 

@@ -20,6 +20,7 @@ from dhyan.errors import UnsupportedOption, UserError
 from dhyan.notebook_display import Frame
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.codec import SourceCodec, encode_sources, without_files
+from dhyan.text.language_tokens import find_language, known_code
 from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import Tokenizer
@@ -232,7 +233,8 @@ class Translator:
     ) -> Iterable[list[tuple[Request, list[Hypothesis]]]]:
         """The hypotheses of every request that is not empty: by an engine, or by PyTorch."""
         usable = self.fast and self.cpu_engine is not None and not self.other_models
-        plain = is_plain_search(requests, options, rules, self.task_rules)
+        special = self.task_rules or self.target.language_prefix
+        plain = is_plain_search(requests, options, rules, special)
         if usable and plain and not options.coverage_penalty:
             engine = self.cpu_engine() if self.cpu_engine else None
             if engine is not None:
@@ -288,6 +290,28 @@ class Translator:
             join_sentences(paragraph, [next(translations) for _ in paragraph.sentences])
             for paragraph in split
         ]
+
+    def in_languages(self, source: str = "", target: str = "") -> "Translator":
+        """The same multilingual model from and into other of its languages; it shares the weights.
+
+        They are named by code, such as `hi`, or by the model's token, such as `hin_Deva`; an empty
+        one stays as it is.
+        """
+        reader, writer = self.source_tokenizer, self.target
+        if not (reader.language_prefix and writer.language_prefix):
+            pair = f"{self.source_language or '?'} into {self.language or '?'}"
+            raise UserError(f"this model has no language tokens: it only translates {pair}")
+        place, ours = "the model", [source, target]
+        for at, (tokenizer, side) in enumerate(((reader, "source"), (writer, "target"))):
+            own = tokenizer.pieces(tokenizer.language_prefix)[0]
+            ours[at] = find_language(ours[at] or own, tokenizer.languages, place=place, side=side)
+        return replace(
+            self,
+            source=reader.in_language(ours[0]),
+            target=writer.in_language(ours[1]),
+            source_language=known_code(ours[0]),
+            language=known_code(ours[1]),
+        )
 
     @property
     def source_tokenizer(self) -> Tokenizer:
@@ -363,6 +387,7 @@ class Translator:
                 float(logprobs[word.first : word.last].mean().exp()),
             )
             for word in self.target.words(translation.ids)
+            if word.last > len(self.target.language_prefix)
         )
 
     def __repr__(self) -> str:

@@ -1,10 +1,10 @@
 """Cell grid: output symbols as the cells of a square picture, and the cells that attend to each word.
 
-A symbol such as `red-circle` is a colour and a shape; `blank` is empty, any other is written out.
+A symbol such as `red` is a colour; `blank` is empty, any other is written out.
 """
 
-from math import ceil, cos, pi, sin, sqrt
-from typing import TYPE_CHECKING, Any
+from math import ceil, sqrt
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 from rich.text import Text
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from dhyan.insight.figure_page import Page
 
-GLYPHS = {"circle": "●", "square": "■", "triangle": "▲", "star": "★", "bar": "▬"}
 BLANK = "blank"
-CELL, SMALL_CELL, TINY = 24, 9, 6.0  # in points
+CELL, SMALL_CELL, TINY = 16, 6, 5.0  # in points
 LEGEND = "small grids: the weight of this word when the cell was written, square root"
 
 
@@ -37,28 +36,26 @@ def grid_side(count: int) -> int:
     return max(1, ceil(sqrt(count)))
 
 
-def colour_and_shape(symbol: str) -> tuple[str, str] | None:
-    """The colour of a symbol as #rrggbb, and the name of its shape; None if it has none."""
-    colour, _, shape = symbol.partition("-")
-    if colour not in RGB or shape not in GLYPHS:
-        return None
-    return "#" + bytes(RGB[colour]).hex(), shape
+def colour_of(symbol: str) -> str | None:
+    """The colour that a symbol names, as #rrggbb."""
+    return "#" + bytes(RGB[symbol]).hex() if symbol in RGB else None
 
 
 def draw_in_terminal(trace: Trace, width: int = 80, colour: bool = True) -> Text:
-    """A row of the grid in a line; each cell the letter of its colour, and its shape."""
+    """A row of the grid in a line; each cell the first letters of its symbol, on its colour."""
     symbols = symbols_of(trace)
     side = grid_side(len(symbols))
+    letters = 1 if all(symbol == BLANK or colour_of(symbol) for symbol in symbols) else 2
     lines, line = list[Text](), Text()
     for at, symbol in enumerate(symbols):
-        look = colour_and_shape(symbol)
-        if look:
-            style = Style(color=look[0], bgcolor="#ffffff") if colour else PLAIN
-            line.append(f"{symbol[0]}{GLYPHS[look[1]]} ", style)
-        elif symbol == BLANK:
-            line.append("·  ", FAINT if colour else PLAIN)
+        paint_colour = colour_of(symbol)
+        if symbol == BLANK:
+            text, style = "·", FAINT
+        elif paint_colour:
+            text, style = symbol[0], Style(color="#ffffff", bgcolor=paint_colour)
         else:
-            line.append(f"{shorten(clean(symbol), 2, len):<3}")
+            text, style = shorten(clean(symbol), letters, len), PLAIN
+        line.append(f"{text:<{letters + 1}}", style if colour else PLAIN)
         if at % side == side - 1 or at == len(symbols) - 1:
             lines, line = [*lines, line], Text()
     return Text("\n").join(lines)
@@ -99,41 +96,9 @@ def draw(trace: Trace) -> "Figure":
 
 
 def _draw_cell(page: "Page", symbol: str, x: int | float, y: int | float) -> None:
-    """One cell: its shape, or its symbol in small letters."""
-    from matplotlib.patches import Circle, Polygon, RegularPolygon
-
-    page.box(x, y, CELL, CELL, "#ffffff", edge=LIGHT.hairline, linewidth=0.6)
-    look, middle, radius = colour_and_shape(symbol), (x + CELL / 2, y + CELL / 2), 0.36 * CELL
-    if look is None:
-        if symbol != BLANK:
-            text = shorten(page.label(symbol), CELL - 3, lambda text: page.width(text, TINY))
-            page.text(middle[0], middle[1] + 2, text, TINY, ha="center")
-        return
-    colour, shape = look
-    style: dict[str, Any] = {"facecolor": colour, "edgecolor": "none", "clip_on": False}
-    match shape:
-        case "circle":
-            page.axes.add_patch(Circle(middle, radius, **style))
-        case "triangle":
-            page.axes.add_patch(
-                RegularPolygon(middle, 3, radius=1.15 * radius, orientation=pi, **style)
-            )
-        case "star":
-            page.axes.add_patch(Polygon(star_points(middle, 1.15 * radius), **style))
-        case "bar":
-            page.box(x + 0.1 * CELL, middle[1] - 0.12 * CELL, 0.8 * CELL, 0.24 * CELL, colour)
-        case _:
-            page.box(middle[0] - radius, middle[1] - radius, 2 * radius, 2 * radius, colour)
-
-
-def star_points(
-    middle: tuple[int | float, int | float], radius: int | float
-) -> list[tuple[float, float]]:
-    """The ten corners of a star with five points, one of them up."""
-    return [
-        (
-            middle[0] + (radius if at % 2 == 0 else 0.42 * radius) * sin(at * pi / 5),
-            middle[1] - (radius if at % 2 == 0 else 0.42 * radius) * cos(at * pi / 5),
-        )
-        for at in range(10)
-    ]
+    """One cell: its colour, or its symbol in small letters."""
+    colour = colour_of(symbol)
+    page.box(x, y, CELL, CELL, colour or "#ffffff", edge=LIGHT.hairline, linewidth=0.6)
+    if colour is None and symbol != BLANK:
+        text = shorten(page.label(symbol), CELL - 2, lambda text: page.width(text, TINY))
+        page.text(x + CELL / 2, y + CELL / 2 + 2, text, TINY, ha="center")

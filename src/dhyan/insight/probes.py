@@ -251,7 +251,7 @@ def reinitialised_encoder(encoder: TransformerEncoder, seed: int) -> Transformer
                     nn.init.xavier_uniform_(part.weight)
                     if part.bias is not None:
                         part.bias.zero_()
-                case nn.LayerNorm():
+                case nn.LayerNorm() | nn.RMSNorm():
                     part.reset_parameters()
     return fresh
 

@@ -1,1 +1,1 @@
-"""Other toolkits: import of Hugging Face's Marian and of CTranslate2, export to CTranslate2."""
+"""Other toolkits: import of Hugging Face's Transformers and of CTranslate2, export to CTranslate2."""

@@ -178,7 +178,7 @@ def _positions(
     table = file.take(name).squeeze(0)
     if table.dim() != 2 or table.shape[1] != width or len(table) < 3:
         raise UserError(f"its {name} is of shape {safe_repr(tuple(table.shape))}")
-    for layout in ("interleaved", "halves", "tensor2tensor"):
+    for layout in ("interleaved", "halves", "tensor2tensor", "fairseq"):
         if torch.allclose(table, Sinusoids(width, layout)(0, len(table)), atol=close, rtol=0):
             settings["sinusoids"] = layout
             return {}, None

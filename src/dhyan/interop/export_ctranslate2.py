@@ -30,6 +30,13 @@ from dhyan.text.tokenizer import Tokenizer
 Precision = Literal["float32", "int8"]
 ARCHITECTURE, REVISION = "TransformerSpec", 7
 ACTIVATIONS = {"relu": 0, "silu": 2, "swiglu": 2, "gelu": 3}
+ONLY = {  # what CTranslate2 has of each of these settings
+    "activation": tuple(ACTIVATIONS),
+    "embedding_norm": (False,),
+    "normalization": ("layer",),
+    "positions": ("sinusoidal", "learned", "none"),
+    "score": ("scaled_dot",),
+}
 LEAST_POSITIONS = 2048  # of a table of sinusoids, which have no end
 LARGEST = 127  # whole number of int8
 EMBEDDINGS = ("encoder/embeddings_0/weight", "decoder/embeddings/weight")
@@ -86,10 +93,9 @@ def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
         if not isinstance(section, TransformerEncoder | TransformerDecoder):
             yield f"{side}.kind", f"{section.kind}: {HOW}"
             return
-        if section.positions in ("rotary", "alibi"):
-            yield f"{side}.positions", section.positions
-        if section.score != "scaled_dot":
-            yield f"{side}.score", section.score
+        for name, possible in ONLY.items():
+            if (value := getattr(section, name)) not in possible:
+                yield f"{side}.{name}", str(value).lower() if value is True else value
         if section.kv_heads not in (0, section.heads):
             yield f"{side}.kv_heads", section.kv_heads
     if (

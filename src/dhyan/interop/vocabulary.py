@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dhyan.errors import UserError
 from dhyan.safe_io.json_toml import safe_repr
-from dhyan.special_tokens import BOS, NAMES, PAD
+from dhyan.special_tokens import BOS, EOS, NAMES, PAD
 
 NEVER = -100.0  # the logit of a token that their model lacks: e⁻¹⁰⁰ of a probability
 NONE = -1  # the row of a token that their model lacks
@@ -18,7 +18,10 @@ NONE = -1  # the row of a token that their model lacks
 
 @dataclass(frozen=True)
 class Roles:
-    """Their ids of the special tokens; NONE where they have none. `pad` and `bos` may be one."""
+    """Their ids of the special tokens; NONE where they have none.
+
+    `bos`, which the decoder starts with, may be the same as `pad` or as `eos`.
+    """
 
     pad: int
     bos: int
@@ -51,6 +54,11 @@ class Vocabulary:
                 raise UserError(f"{place}: {safe_repr(tokens[id])} cannot be renamed")
         return cls((*NAMES, *names), (*special, *rest))
 
+    @property
+    def size(self) -> int:
+        """The number of rows of their tables."""
+        return len({row for row in self.rows if row != NONE})
+
     def rearranged(self, table: Float[Tensor, "V ..."]) -> Float[Tensor, "W ..."]:
         """The rows of a table in our order; zeros for what it lacks."""
         rows = torch.tensor(self.rows)
@@ -64,9 +72,12 @@ class Vocabulary:
 
         Where one token of theirs is both padding and beginning, two rows of ours share what it had:
         each has half of its probability. If their search takes the probability from it, so do we.
+        Where it is both end and beginning, the end has all.
         """
         ours = self.rearranged(bias)
         ours[[at for at, row in enumerate(self.rows) if row == NONE]] = NEVER
+        if self.rows[BOS] == self.rows[EOS]:
+            ours[BOS] = NEVER
         if not padding_is_possible:
             ours[[PAD, BOS]] = NEVER
         elif self.rows[PAD] == self.rows[BOS] != NONE:

@@ -8,6 +8,7 @@ from dhyan.errors import UserError
 from dhyan.models.build_attention import (
     build_attention,
     build_heads,
+    build_position_bias,
     build_self_attention,
     context_width,
 )
@@ -29,6 +30,7 @@ from dhyan.models.stems import (
     WordCharacterStem,
 )
 from dhyan.models.transformer import (
+    NORMALIZATIONS,
     DecoderLayer,
     EncoderLayer,
     FrameEmbedding,
@@ -74,12 +76,14 @@ def build_encoder(recipe: config.Recipe, source_size: int) -> Encoder:
             )
         case config.TransformerEncoder():
             pre_norm = settings.norm == "pre"
+            bias = build_position_bias(settings, causal=False)
             layers = [
                 EncoderLayer(
                     settings.width,
-                    build_self_attention(settings, max_length),
+                    build_self_attention(settings, max_length, bias),
                     build_feed_forward(settings),
                     pre_norm=pre_norm,
+                    normalization=NORMALIZATIONS[settings.normalization],
                     dropout=settings.dropout,
                 )
                 for _ in range(settings.layers)
@@ -95,6 +99,7 @@ def build_encoder(recipe: config.Recipe, source_size: int) -> Encoder:
                 embedding,
                 layers,
                 pre_norm=pre_norm,
+                normalization=NORMALIZATIONS[settings.normalization],
                 reads_eos=settings.reads_eos,
             )
 
@@ -135,20 +140,28 @@ def build_transformer_decoder(
 ) -> TransformerDecoder:
     """A Transformer decoder."""
     pre_norm = settings.norm == "pre"
+    normalization = NORMALIZATIONS[settings.normalization]
+    bias = build_position_bias(settings, causal=True)
     layers = [
         DecoderLayer(
             settings.width,
-            build_heads(settings, max_length, mask=causal),
+            build_heads(settings, max_length, mask=causal, bias=bias),
             build_heads(settings, max_length, memory_width=encoder.width),
             build_feed_forward(settings),
             pre_norm=pre_norm,
+            normalization=normalization,
             dropout=settings.dropout,
         )
         for _ in range(settings.layers)
     ]
     embedding = build_transformer_embedding(settings, token_embedding, max_length)
     return TransformerDecoder(
-        settings.width, embedding, layers, pre_norm=pre_norm, tied=settings.tie_embeddings
+        settings.width,
+        embedding,
+        layers,
+        pre_norm=pre_norm,
+        normalization=normalization,
+        tied=settings.tie_embeddings,
     )
 
 
@@ -180,6 +193,7 @@ def build_recurrent_decoder(
                 readout_width=settings.readout_width,
                 layers=settings.layers,
                 cell=settings.cell,
+                query_sum=settings.query == "sum",
                 dropout=settings.dropout,
                 tied=settings.tie_embeddings,
             )
@@ -287,5 +301,6 @@ def build_transformer_embedding(
         token_embedding,
         build_positions(settings, max_length),
         scaled=settings.scale_embedding,
+        normalized=settings.embedding_norm,
         dropout=settings.dropout,
     )

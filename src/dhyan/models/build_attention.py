@@ -15,6 +15,8 @@ from dhyan.attention import (
     Mask,
     MultiHeadAttention,
     PredictedWindow,
+    RelativeBiasScore,
+    RelativePositionBias,
     RotaryScore,
     Score,
     SingleHeadAttention,
@@ -101,6 +103,7 @@ def build_heads(
     *,
     mask: Mask = all_positions,
     memory_width: int | None = None,
+    bias: RelativePositionBias | None = None,
 ) -> MultiHeadAttention:
     """One of a Transformer's attentions; relative positions count within one sequence only."""
     width = settings.width // settings.heads
@@ -109,6 +112,8 @@ def build_heads(
     score: Score | Attention
     if positions == "rotary":
         score = RotaryScore(width, scaled=scaled)
+    elif bias is not None:
+        score = RelativeBiasScore(bias, scaled=scaled)
     elif positions == "alibi":
         score = AlibiScore(settings.heads, scaled=scaled)
     else:
@@ -130,10 +135,26 @@ def build_heads(
     )
 
 
-def build_self_attention(settings: config.TransformerEncoder, max_length: int) -> Attention | None:
+def build_position_bias(
+    settings: config.TransformerEncoder | config.TransformerDecoder, *, causal: bool
+) -> RelativePositionBias | None:
+    """The relative position bias of all layers; None with other positions."""
+    if settings.positions != "relative":
+        return None
+    return RelativePositionBias(
+        settings.heads,
+        buckets=settings.position_buckets,
+        max_distance=settings.position_max_distance,
+        causal=causal,
+    )
+
+
+def build_self_attention(
+    settings: config.TransformerEncoder, max_length: int, bias: RelativePositionBias | None
+) -> Attention | None:
     """The self-attention of an encoder layer; None if it has none."""
     if settings.self_attention == "learned":
-        return build_heads(settings, max_length)
+        return build_heads(settings, max_length, bias=bias)
     return parameter_free_attention() if settings.self_attention == "parameter_free" else None
 
 

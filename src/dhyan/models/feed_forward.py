@@ -1,6 +1,7 @@
 """The position-wise feed-forward network of a Transformer layer."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -14,13 +15,16 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": functional.gelu,
     "silu": functional.silu,
     "swiglu": functional.silu,
+    "geglu": partial(functional.gelu, approximate="tanh"),
 }
+GATED = ("swiglu", "geglu")
 
 
 class FeedForward(nn.Module):
     """max(0, x W + b) V + c (Vaswani et al., 2017, equation 2), or with another activation.
 
-    SwiGLU (Shazeer, 2020) multiplies the activated `gate` with the `up` projection.
+    SwiGLU and GEGLU (Shazeer, 2020) multiply the activated `gate` with the `up` projection; as in T5,
+    the GELU of GEGLU is approximated by tanh.
     """
 
     def __init__(
@@ -29,7 +33,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.activation = ACTIVATIONS[activation]
         self.up = nn.Linear(width, hidden)
-        self.gate = nn.Linear(width, hidden) if activation == "swiglu" else None
+        self.gate = nn.Linear(width, hidden) if activation in GATED else None
         self.down = nn.Linear(hidden, width)
         self.dropout = nn.Dropout(dropout)
         for layer in (self.up, self.gate, self.down):

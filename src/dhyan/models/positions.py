@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+FIRST_POSITIONS = {"tensor2tensor": 1, "fairseq": 2}
+
 
 @runtime_checkable
 class Positions(Protocol):
@@ -24,7 +26,7 @@ class Sinusoids(nn.Module):
 
     `layout` says how they lie in a vector: `interleaved`, as in the paper; in `halves`, first the
     sines, then the cosines, as in Marian; or as in `tensor2tensor`, where the longest of the periods
-    in the halves is 2π · 10,000 and the first position is 1.
+    in the halves is 2π · 10,000 and the first position is 1; in `fairseq` it is 2.
     """
 
     evens: Tensor
@@ -38,8 +40,8 @@ class Sinusoids(nn.Module):
 
     def forward(self, first: int, count: int) -> Float[Tensor, "T D"]:
         """Sine and cosine of every frequency."""
-        tensor2tensor = self.layout == "tensor2tensor"
-        first, span = (first + 1, max(self.width - 2, 1)) if tensor2tensor else (first, self.width)
+        first += FIRST_POSITIONS.get(self.layout, 0)
+        span = max(self.width - 2, 1) if self.layout in FIRST_POSITIONS else self.width
         positions = torch.arange(first, first + count, device=self.evens.device)
         angles = torch.outer(positions.float(), 10_000 ** -(self.evens / span))
         sines, cosines = angles.sin(), angles.cos()

@@ -57,11 +57,15 @@ class LearnedBridge(nn.Module):
 
 
 class DirectBridge(nn.Module):
-    """The first decoder state is the encoder's final state (Sutskever et al., 2014)."""
+    """The first decoder state is the encoder's final state (Sutskever et al., 2014).
+
+    A layer may become two of half its width, as both directions of a bidirectional encoder do.
+    """
 
     def __init__(self, summary: StateShape, state: StateShape) -> None:
         super().__init__()
-        if summary != state:
+        parts, layers, width = summary
+        if state not in (summary, (parts, 2 * layers, width / 2)):
             ends, begins = (" × ".join(map(str, shape)) for shape in (summary, state))
             raise ValueError(
                 f"a direct bridge needs equal states (parts × layers × width): the encoder ends in "

@@ -154,7 +154,8 @@ class BahdanauDecoder(nn.Module):
 
     c_i = attention(s_{i-1}); s_i = f(s_{i-1}, y_{i-1}, c_i); the logits are computed from s_i,
     y_{i-1} and c_i through a maxout layer of `readout_width`. That is equation 4 of the paper,
-    g(y_{i-1}, s_i, c_i); its appendix A.2.2 has s_{i-1} there instead.
+    g(y_{i-1}, s_i, c_i); its appendix A.2.2 has s_{i-1} there instead. Of several layers the top one
+    attends, or with `query_sum` the sum of their states.
     """
 
     def __init__(
@@ -168,11 +169,13 @@ class BahdanauDecoder(nn.Module):
         readout_width: int,
         layers: int = 1,
         cell: Cell = "gru",
+        query_sum: bool = False,
         dropout: float = 0.0,
         tied: bool = False,
     ) -> None:
         super().__init__()
         self.max_length = None
+        self.query_sum = query_sum
         self.attention = attention
         self.bridge = bridge
         self.token_embedding = token_embedding
@@ -209,7 +212,7 @@ class BahdanauDecoder(nn.Module):
             state.hidden,
             state.memory,
             layers=self.recurrence.rnn,
-            operands=self.attention.operands(state.memory),
+            operands=None if self.query_sum else self.attention.operands(state.memory),
         )
         return self.dropout(self.maxout_readout(features)), BahdanauState(hidden, memory)
 
@@ -227,7 +230,8 @@ class BahdanauDecoder(nn.Module):
         A batched search passes its own implementations of the attention and the recurrence, which
         compute the same but keep the source once for all hypotheses of a sentence.
         """
-        query = hidden[:, 0, -1:]  # the output h, without an LSTM's cell state, of the top layer
+        outputs = hidden[:, 0]  # h of every layer, without an LSTM's cell state
+        query = outputs.sum(dim=1, keepdim=True) if self.query_sum else outputs[:, -1:]
         context, _, memory = (attention or self.attention)(query, memory)
         inputs = torch.cat([embedded, context], dim=-1)
         output, hidden = (recurrence or self.recurrence)(inputs, hidden)

@@ -6,8 +6,9 @@ The layers are written with fused operations: `residual_norm` and `add_norm` ret
 its layer norm, so the norm of a sub-layer is computed together with the sum before it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import torch
@@ -23,9 +24,19 @@ from dhyan.models.positions import Positions
 from dhyan.models.stems import SourceEmbedding, Stem
 from dhyan.special_tokens import EOS
 
+Normalization = Callable[[int], nn.LayerNorm | nn.RMSNorm]
+NORMALIZATIONS: dict[str, Normalization] = {  # RMS norm (Zhang and Sennrich, 2019) with T5's ε
+    "layer": nn.LayerNorm,
+    "rms": partial(nn.RMSNorm, eps=1e-6),
+}
+_NO_DROPOUT = nn.Dropout(0.0)
+
 
 class TransformerEmbedding(nn.Module):
-    """Token embeddings scaled by √width, plus position embeddings (section 3.4 and 3.5)."""
+    """Token embeddings scaled by √width, plus position embeddings (section 3.4 and 3.5).
+
+    BART (Lewis et al., 2020) normalises their sum.
+    """
 
     def __init__(
         self,
@@ -33,25 +44,28 @@ class TransformerEmbedding(nn.Module):
         positions: Positions,
         *,
         scaled: bool = True,
+        normalized: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.token_embedding = token_embedding
         self.positions = positions
         self.scale = token_embedding.embedding_dim**0.5 if scaled else 1.0
+        self.norm = nn.LayerNorm(token_embedding.embedding_dim) if normalized else None
         self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, token_ids: Int[Tensor, "B T"], first_position: int = 0
     ) -> Float[Tensor, "B T D"]:
         """The vectors of tokens at the positions from `first_position` on."""
-        return embedding(
+        x = embedding(
             token_ids,
             self.token_embedding,
             self.positions(first_position, token_ids.shape[1]),
             scale=self.scale,
-            dropout=self.dropout,
+            dropout=self.dropout if self.norm is None else _NO_DROPOUT,
         )
+        return x if self.norm is None else self.dropout(norm(x, self.norm))
 
 
 class FrameEmbedding(nn.Module):
@@ -84,14 +98,15 @@ class EncoderLayer(nn.Module):
         feed_forward: nn.Module,
         *,
         pre_norm: bool = True,
+        normalization: Normalization = nn.LayerNorm,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.pre_norm = pre_norm
         self.self_attention = self_attention
-        self.self_attention_norm = None if self_attention is None else nn.LayerNorm(width)
+        self.self_attention_norm = None if self_attention is None else normalization(width)
         self.feed_forward = feed_forward
-        self.feed_forward_norm = nn.LayerNorm(width)
+        self.feed_forward_norm = normalization(width)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B S D"], source: Source) -> Float[Tensor, "B S D"]:
@@ -129,6 +144,7 @@ class TransformerEncoder(nn.Module):
         layers: Sequence[EncoderLayer],
         *,
         pre_norm: bool = True,
+        normalization: Normalization = nn.LayerNorm,
         reads_eos: bool = True,
     ) -> None:
         super().__init__()
@@ -139,7 +155,7 @@ class TransformerEncoder(nn.Module):
         self.final_state_mask = last_position
         self.embedding = embedding
         self.layers = nn.ModuleList(layers)
-        self.final_norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
+        self.final_norm = normalization(width) if pre_norm else nn.Identity()
 
     @property
     def token_embedding(self) -> SourceEmbedding:
@@ -209,6 +225,7 @@ class DecoderLayer(nn.Module):
         feed_forward: nn.Module,
         *,
         pre_norm: bool = True,
+        normalization: Normalization = nn.LayerNorm,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -216,9 +233,9 @@ class DecoderLayer(nn.Module):
         self.self_attention = self_attention
         self.cross_attention = cross_attention
         self.feed_forward = feed_forward
-        self.self_attention_norm = nn.LayerNorm(width)
-        self.cross_attention_norm = nn.LayerNorm(width)
-        self.feed_forward_norm = nn.LayerNorm(width)
+        self.self_attention_norm = normalization(width)
+        self.cross_attention_norm = normalization(width)
+        self.feed_forward_norm = normalization(width)
         self.dropout = nn.Dropout(dropout)
 
     def start(self, encoded: Encoded, no_states: Float[Tensor, "B 0 D"]) -> LayerState:
@@ -274,6 +291,7 @@ class TransformerDecoder(nn.Module):
         layers: Sequence[DecoderLayer],
         *,
         pre_norm: bool = True,
+        normalization: Normalization = nn.LayerNorm,
         tied: bool = True,
     ) -> None:
         super().__init__()
@@ -281,7 +299,7 @@ class TransformerDecoder(nn.Module):
         self.max_length = embedding.positions.max_length
         self.embedding = embedding
         self.layers = nn.ModuleList(layers)
-        self.final_norm = nn.LayerNorm(width) if pre_norm else nn.Identity()
+        self.final_norm = normalization(width) if pre_norm else nn.Identity()
         self.output = output_layer(width, embedding.token_embedding, tied=tied)
 
     @property

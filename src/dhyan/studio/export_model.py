@@ -13,6 +13,7 @@ from typing import Any
 
 from dhyan.config import (
     AttentiveDecoder,
+    BahdanauDecoder,
     DecodingOptions,
     Recipe,
     TransformerDecoder,
@@ -33,6 +34,12 @@ SCORES = ("additive", "concat", "dot", "scaled_dot", "general", "bottleneck")
 HEAD_SCORES = ("dot", "scaled_dot")
 POSITIONS = ("sinusoidal", "learned", "none")
 ACTIVATIONS = ("relu", "swiglu")
+ONLY = {
+    "normalization": "layer",
+    "sinusoids": "interleaved",
+    "scale_embedding": True,
+    "embedding_norm": False,
+}
 PLAIN_SEARCH = ("coverage_penalty", "min_length", "no_repeat_ngram", "sample")
 NEED_SERVER = ("training", "length")  # a run on the disk, and test sets
 DEVANAGARI = "".join(map(chr, range(0x900, 0x980)))
@@ -89,6 +96,8 @@ def _unsupported(recipe: Recipe) -> Iterator[tuple[str, object]]:
         attention = recipe.decoder.attention
         if attention.score not in SCORES:
             yield "decoder.attention.score", attention.score
+        if isinstance(recipe.decoder, BahdanauDecoder) and recipe.decoder.query != "top":
+            yield "decoder.query", recipe.decoder.query
         if attention.heads != 1:
             yield "decoder.attention.heads", attention.heads
         if attention.window != "none":
@@ -110,10 +119,9 @@ def _unsupported_layers(
         yield "score", settings.score
     if settings.positions not in POSITIONS:
         yield "positions", settings.positions
-    if settings.sinusoids != "interleaved":
-        yield "sinusoids", settings.sinusoids
-    if not settings.scale_embedding:
-        yield "scale_embedding", "false"
+    for name, value in ONLY.items():
+        if (other := getattr(settings, name)) != value:
+            yield name, str(other).lower()
     if settings.activation not in ACTIVATIONS:
         yield "activation", settings.activation
     if isinstance(settings, TransformerEncoder):

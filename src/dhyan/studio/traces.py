@@ -10,6 +10,7 @@ from dhyan.studio.request_job import check
 from dhyan.studio.schemas import MAX_CHARACTERS, MAX_FRAMES, MAX_TOKENS, TranslateRequest
 
 if TYPE_CHECKING:
+    from dhyan.config.decoding import DecodingOptions
     from dhyan.decoding.translator import Translation, Translator
     from dhyan.insight.trace import Trace
 
@@ -74,9 +75,14 @@ def translate(
         nbest=1,
         prefixes=request.prefix or None,
         rules=[observe(send_tokens)],
-        max_length=MAX_TOKENS,
+        max_length=longest_output(translator.options),
     )
     return translation
+
+
+def longest_output(options: "DecodingOptions") -> int:
+    """The most tokens of an output: as many as the model's recipe says, as far as a page can show."""
+    return min(options.max_length, MAX_FRAMES) or MAX_TOKENS
 
 
 def check_length(translator: "Translator", text: str) -> int:

@@ -5,6 +5,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Literal, get_args
 
 from tokenizers import Tokenizer as Backend
@@ -23,6 +24,7 @@ Algorithm = Literal["unigram", "bpe", "characters"]
 KIND = "sentencepiece"
 FIRST_WORDS = f'{{"type": "{KIND}"'  # of its JSON
 KEYS = {"type", "model", "charsmap", "dummy_prefix", "collapse_spaces", "vocabulary"}
+LANGUAGE_KEYS = {"languages", "language"}  # of a multilingual model
 MAX_PIECE = 128  # characters
 MAX_BPE_CHARACTERS = 4_000_000  # of all pieces: each place in them may be that of a merge
 MAX_SCORE = 1e30
@@ -36,7 +38,8 @@ class SentencePiece:
 
     A text is normalised by the model's own rules, not ours, so that its ids are those it was
     trained on. A piece outside the vocabulary is unknown. A token such as `>>hin<<` at the
-    beginning of a text names the target language of a multilingual model.
+    beginning of a text names the target language of a multilingual model. Of one whose texts begin
+    with the token of their own `language`, all its `languages` are known; no text spells them.
     """
 
     kind = KIND
@@ -50,18 +53,28 @@ class SentencePiece:
         charsmap: bytes = b"",
         dummy_prefix: bool = True,
         collapse_spaces: bool = True,
+        languages: Sequence[str] = (),
+        language: str = "",
     ) -> None:
         self.algorithm: Algorithm = algorithm
         self.scores = dict(pieces)
         self.dummy_prefix, self.collapse_spaces = dummy_prefix, collapse_spaces
         self._map = CharacterMap(charsmap)
         self._ids = {piece: id for id, piece in enumerate(vocabulary)}
+        self._marks = {token for token in vocabulary if LANGUAGE.fullmatch(token)}
+        self.languages, self.language = dict.fromkeys(languages), language
         self._id_of_piece = [UNK, *map(self._id, pieces)]
-        self._languages = {token for token in vocabulary if LANGUAGE.fullmatch(token)}
         self._backend = Backend(_MODELS[algorithm](self.scores))
 
     @classmethod
-    def from_file(cls, file: SentencePieceFile, vocabulary: Sequence[str]) -> "SentencePiece":
+    def from_file(
+        cls,
+        file: SentencePieceFile,
+        vocabulary: Sequence[str],
+        *,
+        languages: Sequence[str] = (),
+        language: str = "",
+    ) -> "SentencePiece":
         """The segmenter of a file, with ids by the place of a piece in the vocabulary."""
         return cls(
             file.algorithm,
@@ -70,6 +83,8 @@ class SentencePiece:
             charsmap=file.charsmap,
             dummy_prefix=file.dummy_prefix,
             collapse_spaces=file.collapse_spaces,
+            languages=languages,
+            language=language,
         )
 
     @classmethod
@@ -88,6 +103,8 @@ class SentencePiece:
             charsmap=base64.b64decode(table["charsmap"], validate=True),
             dummy_prefix=table["dummy_prefix"],
             collapse_spaces=table["collapse_spaces"],
+            languages=table.get("languages", ()),
+            language=table.get("language", ""),
         )
 
     def to_json(self) -> str:
@@ -100,6 +117,8 @@ class SentencePiece:
             "collapse_spaces": self.collapse_spaces,
             "vocabulary": list(self._ids),
         }
+        if self.languages:
+            table |= {"languages": list(self.languages), "language": self.language}
         return json.dumps(table, ensure_ascii=False)
 
     def vocabulary(self) -> dict[str, int]:
@@ -121,6 +140,7 @@ class SentencePiece:
     def segment(self, texts: Sequence[str]) -> list[Segmentation]:
         """The ids of normalised texts, and where in them each ends."""
         parts = [self._split_language(text) for text in texts]
+        own = list(self.language_prefix)
         marked = [self._with_marks(text) for _, text in parts]
         encodings = self._backend.encode_batch(marked)
         segmentations = []
@@ -133,11 +153,14 @@ class SentencePiece:
             ends: list[int | None] = [first + end for _, end in encoding.offsets]
             if language:
                 ids, ends = [self._ids[language], *ids], [len(language), *ends]
+            if ids:
+                ids, ends = [*own, *ids], [*([-1] * len(own)), *ends]
             segmentations.append(Segmentation(ids, ends))
         return segmentations
 
     def decode(self, pieces: Sequence[str]) -> str:
-        """The text of pieces, without characters that cannot be seen."""
+        """The text of pieces, without languages and characters that cannot be seen."""
+        pieces = [piece for piece in pieces if piece not in self.languages]
         return remove_invisible("".join(pieces).replace(WORD_MARK, " "))
 
     def count(self, texts: Iterable[str]) -> Mapping[str, int]:
@@ -151,16 +174,27 @@ class SentencePiece:
             f"{spell_option('training.init_vocabulary', 'keep')} or new"
         )
 
+    @property
+    def language_prefix(self) -> tuple[int, ...]:
+        """The id that every text begins with: its language, if it has one."""
+        return (self._ids[self.language],) if self.language else ()
+
+    def in_language(self, language: str) -> "SentencePiece":
+        """The same for texts of another of its languages."""
+        other = copy(self)
+        other.language = language
+        return other
+
     def _split_language(self, text: str) -> tuple[str, str]:
         """The language token at the beginning of a text, if it is in the vocabulary; the rest."""
-        found = LANGUAGE.match(text) if self._languages else None
-        if found and found[0] in self._languages:
+        found = LANGUAGE.match(text) if self._marks else None
+        if found and found[0] in self._marks:
             return found[0], text[found.end() :]
         return "", text
 
     def _id(self, piece: str) -> int:
         """The id of a piece, which the other side of a shared vocabulary may have brought in."""
-        id = self._ids.get(piece, UNK)
+        id = UNK if piece in self.languages else self._ids.get(piece, UNK)
         return id if id >= len(NAMES) else UNK  # no text spells a special token
 
     def _with_marks(self, text: str) -> str:
@@ -170,7 +204,10 @@ class SentencePiece:
 
 def check_table(table: Mapping[str, Any], max_pieces: int) -> int:
     """The size of the vocabulary of a segmenter's JSON, after a check of all of it."""
-    if table.keys() != KEYS or table["model"].keys() != {"type", "vocab"}:
+    if table.keys() not in (KEYS, KEYS | LANGUAGE_KEYS) or table["model"].keys() != {
+        "type",
+        "vocab",
+    }:
         raise _invalid("its settings differ")
     model, vocabulary, pieces = table["model"], table["vocabulary"], table["model"]["vocab"]
     flags = table["dummy_prefix"], table["collapse_spaces"]
@@ -183,12 +220,22 @@ def check_table(table: Mapping[str, Any], max_pieces: int) -> int:
     if tuple(vocabulary[: len(NAMES)]) != NAMES:
         raise _invalid(f"its ids must begin with {', '.join(NAMES)}")
     _check_texts(vocabulary)
+    _check_languages(table, vocabulary)
     _check_pieces(pieces, model["type"])
     try:
         CharacterMap(base64.b64decode(table["charsmap"], validate=True))
     except (TypeError, binascii.Error):
         raise _invalid("its charsmap is not in base64") from None
     return len(vocabulary)
+
+
+def _check_languages(table: Mapping[str, Any], vocabulary: Sequence[str]) -> None:
+    """Refuse languages that are no tokens, and a language that is none of them."""
+    languages, language = table.get("languages", []), table.get("language", "")
+    if not isinstance(languages, list) or not all(type(token) is str for token in languages):
+        raise _invalid("its languages are no list of tokens")
+    if not set(languages) <= set(vocabulary[len(NAMES) :]) or language not in ("", *languages):
+        raise _invalid("a language is no token of its vocabulary")
 
 
 def _check_pieces(pieces: Sequence[Any], algorithm: Algorithm) -> None:

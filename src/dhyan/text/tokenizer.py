@@ -34,6 +34,7 @@ from dhyan.text.safe_tokenizer import (
     read_symbols,
 )
 from dhyan.text.segmenter import Segmenter, TrainedSegmenter, table
+from dhyan.text.sentencepiece import SentencePiece
 from dhyan.text.unigram import train_unigram
 
 KINDS = ("words", "characters", "bpe", "unigram")  # of text, that can be trained
@@ -58,6 +59,7 @@ class Tokenizer:
         self._segmenter = segmenter
         self._pieces = sorted(ids, key=ids.__getitem__)
         self._bytes = {ids[name]: bytes([i]) for i, name in enumerate(BYTE_TOKENS) if name in ids}
+        self._languages = {ids[language] for language in self.languages}
         self._word_level = segmenter.kind == "words"
         if self._word_level:  # an unknown word is written with a space before it
             self._pieces[UNK] = WORD_MARK + NAMES[UNK]
@@ -164,7 +166,7 @@ class Tokenizer:
     def plain(self, id: int) -> str:
         """The word or symbol that an id is; empty for special tokens, bytes and word parts."""
         piece = self._pieces[id]
-        if id < len(NAMES) or id in self._bytes:
+        if id < len(NAMES) or id in self._bytes or id in self._languages:
             return ""
         if self.kind in symbols.KINDS:
             return piece
@@ -177,13 +179,38 @@ class Tokenizer:
         """The text as it is cut, which the spans of tokens refer to."""
         return self._segmenter.normalize(text)
 
-    def encode(self, text: str) -> list[int]:
-        """The token ids of a text, which is normalised first; no special tokens are added."""
-        return self.encode_batch([text])[0]
+    def encode(self, text: str, *, within: bool = False) -> list[int]:
+        """The token ids of a text, which is normalised first; no special tokens are added.
 
-    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        A text `within` another does not begin with the language of a multilingual model.
+        """
+        return self.encode_batch([text], within=within)[0]
+
+    def encode_batch(self, texts: Iterable[str], *, within: bool = False) -> list[list[int]]:
         """The token ids of many texts at once."""
-        return self._segmenter.encode([self.normalize(text) for text in texts])
+        ids = self._segmenter.encode([self.normalize(text) for text in texts])
+        first = len(self.language_prefix) if within else 0
+        return [text[first:] for text in ids] if first else ids
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The tokens of the languages of a multilingual model that texts begin with."""
+        return tuple(self._sentencepiece.languages) if self._sentencepiece else ()
+
+    @property
+    def language_prefix(self) -> tuple[int, ...]:
+        """The token of the language, which every text begins with; empty without languages."""
+        return self._sentencepiece.language_prefix if self._sentencepiece else ()
+
+    def in_language(self, language: str) -> "Tokenizer":
+        """The tokenizer of texts in another of its `languages`."""
+        if not self._sentencepiece or language not in self._sentencepiece.languages:
+            raise ValueError(f"{language!r} is none of {', '.join(self.languages)}")
+        return Tokenizer(self._sentencepiece.in_language(language))
+
+    @property
+    def _sentencepiece(self) -> SentencePiece | None:
+        return self._segmenter if isinstance(self._segmenter, SentencePiece) else None
 
     def decode(self, ids: Iterable[int]) -> str:
         """The normalised text of token ids; PAD, BOS and EOS are skipped."""
@@ -230,7 +257,7 @@ class Tokenizer:
             positions = list(run)
             first, last = positions[0], positions[-1] + 1
             texts = [
-                NAMES[ids[at]] if ids[at] < len(NAMES) and at not in unknown else spelled[at]
+                spelled[at] if at in unknown else self._special_name(ids[at]) or spelled[at]
                 for at in positions
             ]
             words.append(Word("".join(texts).removeprefix(WORD_MARK) or WORD_MARK, first, last))
@@ -247,9 +274,15 @@ class Tokenizer:
         words = self.words(ids, text)
         return [word.text for word in words if self.has_unknown(ids[word.first : word.last])]
 
-    def _label(self, id: int) -> str:
+    def _special_name(self, id: int) -> str:
+        """The name of a special token or of a language; empty for any other."""
         if id < len(NAMES):
             return NAMES[id]
+        return self._pieces[id] if id in self._languages else ""
+
+    def _label(self, id: int) -> str:
+        if name := self._special_name(id):
+            return name
         if id in self._bytes:
             return f"⟨{self._bytes[id].hex().upper()}⟩"
         return _readable(self._pieces[id])
@@ -261,18 +294,18 @@ class Tokenizer:
         clean, spellings = self.normalize(text), {}
         for at, (start, stop) in enumerate(self.offsets(text)):
             if ids[at] == UNK:
-                mark = (
-                    WORD_MARK if at == 0 else ""
-                )  # the first word has no space before it to be marked
+                # the first word has no space before it to be marked
+                mark = WORD_MARK if at == len(self.language_prefix) else ""
                 spellings[at] = mark + clean[start:stop].replace(" ", WORD_MARK)
         return spellings
 
     def _spelled(self, ids: Iterable[int]) -> list[str]:
         """The text of each id; a character in bytes is emitted with its last byte.
 
-        A special token is a line break, which no word spans; an unknown token is one symbol.
+        A special token and a language are line breaks, which no word spans; an unknown token is one
+        symbol.
         """
-        specials = {PAD: "\n", BOS: "\n", EOS: "\n", UNK: "\ufffd"}
+        specials = dict.fromkeys([PAD, BOS, EOS, *self._languages], "\n") | {UNK: "\ufffd"}
         spelled: list[str] = []
         for in_bytes, run in groupby(ids, key=self._bytes.__contains__):
             if in_bytes:

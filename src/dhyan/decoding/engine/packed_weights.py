@@ -80,11 +80,12 @@ class Stack:
 
 def supports_decoder(decoder: object) -> bool:
     """Whether this is a decoder of dot-product heads with positions in its embedding alone."""
-    if not isinstance(decoder, TransformerDecoder):
+    if not isinstance(decoder, TransformerDecoder) or decoder.embedding.norm is not None:
         return False
     layers = list(cast(Iterable[DecoderLayer], decoder.layers))
     return all(
-        _dot_heads(layer.self_attention, causal)
+        isinstance(layer.feed_forward_norm, nn.LayerNorm)
+        and _dot_heads(layer.self_attention, causal)
         and _dot_heads(layer.cross_attention, all_positions)
         for layer in layers
     )
@@ -94,8 +95,14 @@ def supports_encoder(encoder: object) -> bool:
     """Whether this is an encoder of dot-product heads that attend to all positions."""
     if not isinstance(encoder, TransformerEncoder) or not encoder.reads_eos:
         return False
+    if isinstance(encoder.embedding, TransformerEmbedding) and encoder.embedding.norm is not None:
+        return False
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
-    return all(_dot_heads(layer.self_attention, all_positions) for layer in layers)
+    return all(
+        isinstance(layer.feed_forward_norm, nn.LayerNorm)
+        and _dot_heads(layer.self_attention, all_positions)
+        for layer in layers
+    )
 
 
 def decoder_stack(decoder: TransformerDecoder, capacity: int, dtype: torch.dtype) -> Stack:
@@ -123,7 +130,7 @@ def encoder_stack(encoder: TransformerEncoder, capacity: int, dtype: torch.dtype
     """The weights of an encoder, with vectors for so many positions."""
     layers = list(cast(Iterable[EncoderLayer], encoder.layers))
     norms_in_order = [
-        (cast(nn.LayerNorm, layer.self_attention_norm), layer.feed_forward_norm) for layer in layers
+        (cast(nn.Module, layer.self_attention_norm), layer.feed_forward_norm) for layer in layers
     ]
     first, norms = _norms(norms_in_order, encoder.final_norm)
     packed = [
@@ -167,7 +174,8 @@ def fold_norms(decoder: TransformerDecoder) -> None:
     _fold(decoder.final_norm, [decoder.output])
 
 
-def _fold(norm: nn.LayerNorm, layers: Sequence[nn.Linear | None]) -> None:
+def _fold(module: nn.Module, layers: Sequence[nn.Linear | None]) -> None:
+    norm = cast(nn.LayerNorm, module)
     for layer in layers:
         if layer is not None:
             layer.bias.add_(layer.weight @ norm.bias)
@@ -217,7 +225,7 @@ def _feed_forward(feed_forward: nn.Module, norm: Norm, dtype: torch.dtype) -> Su
 
 
 def _norms(
-    layers: Sequence[Sequence[nn.LayerNorm]], last: nn.Module
+    layers: Sequence[Sequence[nn.Module]], last: nn.Module
 ) -> tuple[Norm | None, list[Norm]]:
     """The layer norm before the first sub-layer, with pre-norm, and that after each sub-layer."""
     norms = [_norm(norm) for layer in layers for norm in layer]
@@ -226,7 +234,8 @@ def _norms(
     return None, norms
 
 
-def _norm(norm: nn.LayerNorm) -> Norm:
+def _norm(module: nn.Module) -> Norm:
+    norm = cast(nn.LayerNorm, module)
     return Norm(norm.weight.detach().float(), norm.bias.detach().float(), norm.eps)
 
 

@@ -40,11 +40,11 @@ def add(
 def add_norm(
     residual: Float[Tensor, "B T D"],
     update: Float[Tensor, "B T D"],
-    layer: nn.LayerNorm,
+    layer: nn.Module,
     dropout: nn.Dropout,
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
-    """residual + dropout(update), and its layer norm."""
-    if use_training_kernels(dropout.training, residual):
+    """residual + dropout(update), and its layer norm, or whatever else the layer is."""
+    if isinstance(layer, nn.LayerNorm) and use_training_kernels(dropout.training, residual):
         from dhyan.kernels.triton.add_norm import add_norm as triton_add_norm
 
         return triton_add_norm(

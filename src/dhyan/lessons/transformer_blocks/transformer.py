@@ -319,14 +319,16 @@ def _decoder(
         x = _after(layer, layer.feed_forward_norm, x + output)
 
 
-def _before(layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm, x: Tensor) -> Tensor:
+def _before(layer: EncoderLayer | DecoderLayer, norm: nn.Module, x: Tensor) -> Tensor:
     """The input of a sub-layer: normalised in a pre-norm model."""
-    return norm(x) if layer.pre_norm else x
+    normed: Tensor = norm(x) if layer.pre_norm else x
+    return normed
 
 
-def _after(layer: EncoderLayer | DecoderLayer, norm: nn.LayerNorm, x: Tensor) -> Tensor:
+def _after(layer: EncoderLayer | DecoderLayer, norm: nn.Module, x: Tensor) -> Tensor:
     """The residual sum after a sub-layer: normalised in a post-norm model."""
-    return x if layer.pre_norm else norm(x)
+    normed: Tensor = x if layer.pre_norm else norm(x)
+    return normed
 
 
 def _share(output: Float[Tensor, "1 T D"], x: Float[Tensor, "1 T D"]) -> Float[Tensor, " T"]:

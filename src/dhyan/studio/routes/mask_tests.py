@@ -200,7 +200,7 @@ def _causal_mask(model: "Seq2Seq", *, removed: bool) -> Iterator[None]:
 def _is_single_token(tokenizer: "Tokenizer", id: int) -> bool:
     """Whether the word of a token is encoded as that token alone."""
     word = tokenizer.plain(id)
-    return bool(word) and tokenizer.encode(word) == [id]
+    return bool(word) and tokenizer.encode(word, within=True) == [id]
 
 
 def _replacement(
@@ -209,7 +209,7 @@ def _replacement(
     """The token of a word, or the most probable alternative; or why the word is unusable."""
     from dhyan.special_tokens import UNK
 
-    ids = tokenizer.encode(word) or alternatives[:1]
+    ids = tokenizer.encode(word, within=True) or alternatives[:1]
     probable = tuple(tokenizer.plain(id) for id in alternatives[:3])
     if ids == [old]:
         return UnusableWord(word, unchanged=True, suggestions=probable)

@@ -10,15 +10,6 @@ const BLANK = "blank";
 const CELL = 40; // units of the picture
 /** The colours of symbols, as in `dhyan.data.scenes`. @type {Record<string, string>} */
 const COLOURS = { red: "#d62828", blue: "#2654c8", green: "#1e8c3c", yellow: "#f0c800", black: "#191919", orange: "#f58214" };
-/** @type {Record<string, (fill: string) => SVGElement>} */
-const SHAPES = {
-  circle: (fill) => svg("circle", { cx: 20, cy: 20, r: 14, fill, class: "cell-shape" }),
-  square: (fill) => svg("rect", { x: 6, y: 6, width: 28, height: 28, fill, class: "cell-shape" }),
-  triangle: (fill) => svg("path", { d: "M20 4 L36 33 L4 33 Z", fill, class: "cell-shape" }),
-  star: (fill) => svg("path", { d: starPath(20, 21, 17), fill, class: "cell-shape" }),
-  bar: (fill) => svg("rect", { x: 4, y: 15, width: 32, height: 10, fill, class: "cell-shape" }),
-};
-
 /** @param {FigureOptions} options @returns {TaskFigure} */
 export function drawCellGrid({ view, selected, onFocus, onHover }) {
   const symbols = outputs(view);
@@ -67,18 +58,9 @@ export function drawCellGrid({ view, selected, onFocus, onHover }) {
 
 function drawCell({ text, row }, at, side) {
   const [line, column] = [Math.floor(at / side), at % side];
-  const [colour, shape] = text.split("-");
-  const drawn = COLOURS[colour] && SHAPES[shape] ? SHAPES[shape](COLOURS[colour]) : text === BLANK ? null
+  const drawn = COLOURS[text] ? svg("rect", { x: 5, y: 5, width: CELL - 10, height: CELL - 10, fill: COLOURS[text], class: "cell-colour" }) : text === BLANK ? null
     : svg("text", { x: 20, y: 24, class: "cell-symbol", "text-anchor": "middle" }, text.length > 5 ? `${text.slice(0, 4)}…` : text);
   return svg("g", { role: "gridcell", class: "symbol-cell", tabindex: at ? -1 : 0, "data-side": "target", "data-index": row, "data-row": row,
     "aria-label": message("figure_cell", line + 1, column + 1, text), transform: `translate(${column * CELL} ${line * CELL})` },
   svg("rect", { width: CELL, height: CELL, fill: "var(--cell-paper)", class: "symbol-paper" }), drawn, svg("rect", { x: 1.5, y: 1.5, width: CELL - 3, height: CELL - 3, class: "symbol-ring" }));
-}
-
-function starPath(x, y, radius) {
-  const points = Array.from({ length: 10 }, (_, at) => {
-    const length = at % 2 ? 0.42 * radius : radius;
-    return `${(x + length * Math.sin((at * Math.PI) / 5)).toFixed(1)} ${(y - length * Math.cos((at * Math.PI) / 5)).toFixed(1)}`;
-  });
-  return `M${points.join(" L")} Z`;
 }
