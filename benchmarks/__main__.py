@@ -144,6 +144,16 @@ def _threads(options: Namespace) -> None:
     print(write_result("threads", threads()))
 
 
+def _cpu_translation(options: Namespace) -> None:
+    from dhyan.cli import let_idle_threads_sleep
+
+    let_idle_threads_sleep()  # before torch is imported
+    from benchmarks.cpu_translation import WHAT, cpu_translation, write_page
+
+    figures = cpu_translation(options.data, options.rounds, options.threads)
+    print(write_result(WHAT, figures), write_page(), *figures["misses"], sep="\n")
+
+
 def _soak_tests(options: Namespace) -> None:
     from benchmarks.soak_tests import run_soak_tests
 
@@ -281,6 +291,15 @@ COMMANDS = {
     ),
     "threads": Command(
         "Training throughput by threads and wait policy, alone and beside busy processes.", _threads
+    ),
+    "cpu-translation": Command(
+        "Translation on a CPU beside CTranslate2 and PyTorch: throughput, BLEU, startup.",
+        _cpu_translation,
+        (
+            Argument("data", "folder with test_2016_flickr.en and .fr of Multi30k", Path),
+            Argument("rounds", "rounds of each system", int, 7),
+            Argument("threads", "CPU threads", int, 2),
+        ),
     ),
     "soak-tests": Command("Run the soak tests; outcome, time and output of each.", _soak_tests),
     "determinism": Command(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    cpu_translation,
     exports,
     first_minutes,
     import_parity,
@@ -42,6 +43,7 @@ def check_documents() -> list[str]:
         _check_first_minutes,
         _check_model_page,
         _check_studio_page,
+        _check_cpu_page,
         _check_exports,
         _check_import_page,
         _check_task_tables,
@@ -102,6 +104,11 @@ def _check_real_ladder() -> Iterator[str]:
 def _check_results_page() -> Iterator[str]:
     if results_page.PAGE.read_text(encoding="utf-8") != results_page.newest_page():
         yield "results.md: differs from the results; run `python -m benchmarks results`"
+
+
+def _check_cpu_page() -> Iterator[str]:
+    if not cpu_translation.page_is_current():
+        yield "on-a-cpu.md: differs from the results; run `python -m benchmarks cpu-translation`"
 
 
 def _check_predictions() -> Iterator[str]:

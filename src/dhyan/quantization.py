@@ -7,13 +7,15 @@ output channel of a layer, or the vector of a token. Vectors, such as biases, ar
 
 from collections.abc import Iterator, Mapping
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dhyan.errors import UserError
 from dhyan.safe_io.json_toml import safe_repr
 from dhyan.safe_io.safetensors_header import Header, TensorEntry
 
 if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
     from torch import Tensor
 
 Precision = Literal["float32", "float16", "int8", "int6"]
@@ -69,6 +71,32 @@ def dequantize(tensors: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
         else:
             weights[name] = tensor.float()
     return weights
+
+
+def read_arrays(data: bytes, header: Header) -> "dict[str, NDArray[numpy.float32]]":
+    """The float32 weights of a file whose header was checked; torch is not needed."""
+    import numpy
+
+    def stored(entry: TensorEntry) -> Any:
+        start, dtype = header.data_start + entry.start, NUMPY_TYPES.get(entry.dtype, "<i1")
+        values = numpy.frombuffer(data, dtype, count=prod(entry.shape), offset=start)
+        return values.reshape(entry.shape)
+
+    weights = {}
+    for name, entry in header.tensors.items():
+        if name.endswith(SCALE):
+            continue
+        values = stored(entry).astype(numpy.float32)
+        if entry.dtype == QUANTIZED:
+            scale = stored(header.tensors[name + SCALE])
+            values *= scale.reshape(-1, *[1] * (values.ndim - 1))
+        weights[name] = values
+    return weights
+
+
+def is_quantized(header: Header) -> bool:
+    """Whether matrices are stored as whole numbers."""
+    return any(entry.dtype == QUANTIZED for entry in header.tensors.values())
 
 
 def stored_shapes(header: Header) -> dict[str, Shape]:

@@ -16,7 +16,7 @@ from dhyan.decoding.ensemble import Ensemble
 from dhyan.decoding.prepare_requests import Request
 from dhyan.decoding.rules import forbid_tokens
 from dhyan.decoding.search import beam_search, greedy_search
-from dhyan.decoding.translator import Searcher
+from dhyan.decoding.searcher import Searcher
 from dhyan.run import load, train
 from dhyan.special_tokens import EOS
 from tests.insight.test_explain import translator_of

@@ -369,7 +369,7 @@ def with_placeholders(pieces):
     recipe = Recipe(encoder=ENCODERS["gru"], decoder=DECODERS["bahdanau-additive"])
     model = build_model(recipe, len(source), len(target)).eval()
     masked = replace(
-        translator, model=model, source=source, target=target, placeholders=PLACEHOLDERS
+        translator, network=model, source=source, target=target, placeholders=PLACEHOLDERS
     )
     return with_bias(masked, [EOS])
 

@@ -358,14 +358,17 @@ DECODERS = {
 }
 
 
-def build(encoder: str, decoder: str) -> Seq2Seq:
-    recipe = config.Recipe(
+def recipe_of(encoder: str, decoder: str) -> config.Recipe:
+    return config.Recipe(
         encoder=ENCODERS[encoder],
         decoder=DECODERS[decoder],
         data=config.Data(max_tokens=40),
         text=config.Text(shared_vocabulary=True),
     )
-    return build_model(recipe, VOCABULARY, VOCABULARY)
+
+
+def build(encoder: str, decoder: str) -> Seq2Seq:
+    return build_model(recipe_of(encoder, decoder), VOCABULARY, VOCABULARY)
 
 
 SPECIAL = {  # they do not fit every encoder

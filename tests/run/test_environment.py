@@ -7,15 +7,11 @@ import torch
 
 from benchmarks import bitwise_repeatability as benchmark
 from dhyan.checkpoint import read_manifest
+from dhyan.cpu_engine import threads as cpu_threads
+from dhyan.cpu_engine.threads import MAX_THREADS, count_idle
 from dhyan.errors import UserError
-from dhyan.run import environment, train
-from dhyan.run.environment import (
-    MAX_THREADS,
-    WORKSPACE,
-    count_idle,
-    deterministic_algorithms,
-    set_threads,
-)
+from dhyan.run import train
+from dhyan.run.environment import WORKSPACE, deterministic_algorithms, set_threads
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
@@ -102,7 +98,7 @@ def eight_threads():
 
 @pytest.mark.parametrize(("idle", "threads"), [(0, 1), (1, 1), (3, 3), (8, MAX_THREADS)])
 def test_default_threads_are_the_idle_cores(idle, threads, eight_threads, monkeypatch):
-    monkeypatch.setattr(environment, "idle_cores", lambda: idle)
+    monkeypatch.setattr(cpu_threads, "idle_cores", lambda: idle)
     set_threads(0)
     assert torch.get_num_threads() == threads
     set_threads(5)
@@ -110,7 +106,7 @@ def test_default_threads_are_the_idle_cores(idle, threads, eight_threads, monkey
 
 
 def test_one_available_thread_stays_one(monkeypatch):
-    monkeypatch.setattr(environment, "idle_cores", lambda: 8)
+    monkeypatch.setattr(cpu_threads, "idle_cores", lambda: 8)
     set_threads(0)
     assert torch.get_num_threads() == 1
 
@@ -124,7 +120,7 @@ def test_idle_cores_are_counted_by_their_idle_time():
 
 
 def test_a_resumed_run_keeps_its_threads(log, corpus, tmp_path, eight_threads, monkeypatch):
-    monkeypatch.setattr(environment, "idle_cores", lambda: 1)
+    monkeypatch.setattr(cpu_threads, "idle_cores", lambda: 1)
     list(train(tiny_recipe("rnn", *corpus), tmp_path / "run", device="cpu", threads=2))
     torch.set_num_threads(8)
     train(tiny_recipe("rnn", *corpus), tmp_path / "run", resume=True, device="cpu")

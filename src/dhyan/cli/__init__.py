@@ -128,10 +128,10 @@ def main() -> None:
         fail(f"{error.filename or 'the output'}: {error.strerror}")
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(Exit.INTERRUPTED)
-    except (MemoryError, RuntimeError) as error:
-        if not ran_out_of_memory(error):
+    except (MemoryError, RuntimeError, ModuleNotFoundError) as error:
+        if not (message := remedy_for(error)):
             raise
-        fail("out of memory: make the model, training.tokens_per_batch or the beam smaller")
+        fail(message)
 
 
 def usage_message(error: Any) -> str:
@@ -152,6 +152,15 @@ def fail(*lines: str) -> None:
     for line in lines:
         print("dhyan:", line.replace("\n", "\\n"), file=sys.stderr)
     sys.exit(Exit.USER_ERROR)
+
+
+def remedy_for(error: Exception) -> str:
+    """What to do about an exception that is no bug; empty for a bug."""
+    if isinstance(error, ModuleNotFoundError):
+        missing = "this needs PyTorch, which is not installed: pip install torch"
+        return missing if error.name == "torch" else ""
+    smaller = "out of memory: make the model, training.tokens_per_batch or the beam smaller"
+    return smaller if ran_out_of_memory(error) else ""
 
 
 def ran_out_of_memory(error: Exception) -> bool:

@@ -25,6 +25,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     """
     from dhyan.checkpoint import read_manifest
     from dhyan.model_check import read_without_torch
+    from dhyan.open_translator import describe_cpu_engine
 
     checked = read_without_torch(model)
     recipe, manifest = asdict(checked.recipe), read_manifest(checked.folder)
@@ -44,6 +45,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         },
         "step": progress["step"],
         "scores": progress["scores"],
+        "cpu": describe_cpu_engine(checked),
         "versions": manifest["versions"],
         "fingerprint": manifest["data_fingerprint"],
         "files": {name: listed["sha256"] for name, listed in manifest["files"].items()},

@@ -179,16 +179,12 @@ def table_settings(columns: str, header: str, delimiter: str) -> Data:
 def load_model(model: str, device: str, threads: int, ensemble: Sequence[str] = ()) -> "Translator":
     """The translator of a model folder or name, or of an ensemble.
 
-    The first model's files are checked before torch is imported, which takes longer.
+    The first model's files are checked before torch is imported, which takes longer, and which a
+    CPU mostly does without.
     """
-    from dhyan.model_check import read_model
+    from dhyan.open_translator import open_translator
 
-    models = [read_model(folder) for folder in (model, *ensemble)]
-    from dhyan.run.environment import set_threads
-    from dhyan.run.load import build_ensemble
-
-    set_threads(threads)
-    return build_ensemble(models, device=device)
+    return open_translator(model, device=device, threads=threads, ensemble=ensemble)
 
 
 def is_model(name: str) -> bool:

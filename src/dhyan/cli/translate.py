@@ -161,7 +161,8 @@ WordProbabilities = Annotated[
     ),
 ]
 PlainSearch = Annotated[
-    bool, typer.Option("--plain", help="Plain search in full precision, without the GPU engine.")
+    bool,
+    typer.Option("--plain", help="Plain search in PyTorch in full precision, without an engine."),
 ]
 
 

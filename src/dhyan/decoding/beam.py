@@ -1,6 +1,5 @@
 """Beam search state: hypotheses, their scores, and their extension by one token."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -9,21 +8,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
+from dhyan.decoding.hypothesis import Hypothesis as Hypothesis
+from dhyan.decoding.hypothesis import make_hypothesis as make_hypothesis
 from dhyan.kernels.reference import Candidates, best_finished, extend_beam
 from dhyan.special_tokens import BOS, EOS, PAD
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """A translation as token ids without BOS and EOS, its score, and whether it ended with EOS.
-
-    The score is log-probability / length ** length_penalty, EOS counted; the coverage penalty is
-    added to it afterwards.
-    """
-
-    ids: tuple[int, ...]
-    score: float
-    finished: bool
 
 
 @runtime_checkable
@@ -132,10 +120,3 @@ def take_rows(rows: Int[Tensor, "N W T"], index: Int[Tensor, "N K"]) -> Int[Tens
 def extended_ids(ids: Int[Tensor, "N W T"], extensions: Candidates) -> Int[Tensor, "N K U"]:
     """The ids of the parents with the new tokens at their ends."""
     return torch.cat([take_rows(ids, extensions.parent), extensions.token.unsqueeze(-1)], dim=-1)
-
-
-def make_hypothesis(row: Sequence[int], score: float) -> Hypothesis:
-    """A hypothesis from a padded row of ids, BOS first."""
-    ids = [id for id in row[1:] if id != PAD]
-    finished = bool(ids) and ids[-1] == EOS
-    return Hypothesis(tuple(ids[:-1] if finished else ids), score, finished)

@@ -15,7 +15,8 @@ from dhyan.decoding.forced_decoding import evaluation_mode
 from dhyan.decoding.prepare_requests import RequestBuilder
 from dhyan.decoding.rules import Rule
 from dhyan.decoding.search import extend_until_done
-from dhyan.decoding.translator import Searcher, Translator
+from dhyan.decoding.searcher import Searcher
+from dhyan.decoding.translator import Translator
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.kernels.reference import extend_beam
 from dhyan.special_tokens import BOS, EOS

@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dhyan.decoding.beam import Beam, Hypothesis
-from dhyan.decoding.rules import Ids, Phrase, Rule, Scores, SentenceIndex
+from dhyan.decoding.phrases import Phrase, contains
+from dhyan.decoding.rules import Ids, Rule, Scores, SentenceIndex
 from dhyan.kernels.reference import Candidates
 from dhyan.special_tokens import EOS
 
@@ -145,11 +146,6 @@ class ConstrainedBeam:
         width = max(len(row) for rows in tokens for row in rows)
         padded = [[[*row, *[EOS] * (width - len(row))] for row in rows] for rows in tokens]
         return torch.tensor(padded, dtype=torch.long, device=device)
-
-
-def contains(ids: Phrase, phrase: Phrase) -> bool:
-    """Whether the ids contain the phrase."""
-    return any(ids[at : at + len(phrase)] == phrase for at in range(len(ids) - len(phrase) + 1))
 
 
 def allow_required(required: Sequence[Sequence[Phrase]], rule: Rule) -> Rule:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dhyan.config import DecodingOptions
-from dhyan.decoding.rules import Phrase, completing_tokens
+from dhyan.decoding.phrases import Phrase, completing_tokens
 from dhyan.errors import UnsupportedOption
 from dhyan.special_tokens import UNK
 from dhyan.text.normalize import normalize

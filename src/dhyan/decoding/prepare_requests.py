@@ -8,9 +8,8 @@ import numpy as np
 
 from dhyan.config import DecodingOptions
 from dhyan.data.training_sentences import TrainingSentences
-from dhyan.decoding.constrained_beam import contains
 from dhyan.decoding.glossary import Glossary, Match, check_allowed, check_terms, encode_phrase
-from dhyan.decoding.rules import Phrase
+from dhyan.decoding.phrases import Phrase, contains
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.special_tokens import UNK
 from dhyan.text.codec import SourceCodec, SourceSequence, encode_sources, source_length

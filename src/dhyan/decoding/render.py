@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from dhyan.config import DecodingOptions
-from dhyan.decoding.beam import Hypothesis
-from dhyan.decoding.constrained_beam import contains
 from dhyan.decoding.glossary import contains_words
+from dhyan.decoding.hypothesis import Hypothesis
+from dhyan.decoding.phrases import contains
 from dhyan.decoding.prepare_requests import Request
 from dhyan.errors import UnsupportedOption, UserError
 from dhyan.notebook_display import (

@@ -2,22 +2,18 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from unicodedata import category
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dhyan.special_tokens import EOS, NAMES, PAD
-from dhyan.text.pretokenization import BYTE_TOKENS, WORD_MARK
+from dhyan.decoding.phrases import Phrase, completing_tokens, is_word_character, token_texts
+from dhyan.special_tokens import EOS, PAD
 from dhyan.text.tokenizer import Tokenizer
 
 Ids = Int[Tensor, "R T"]
 Scores = Float[Tensor, "R V"]
 SentenceIndex = Int[Tensor, " R"]
-Phrase = tuple[int, ...]
-
-SOME_LETTER = "\ua66e"  # occurs in no term
 
 Rule = Callable[[Ids, Scores, SentenceIndex], Scores]
 """Takes the hypotheses so far (one a row, BOS first), the scores of the next token, and the index
@@ -118,27 +114,9 @@ def forbid_terms(tokenizer: Tokenizer, terms: Iterable[str]) -> Rule:
     return rule
 
 
-def completing_tokens(
-    tokenizer: Tokenizer, terms: Iterable[str]
-) -> Callable[[Sequence[int]], list[int]]:
-    """A function from a hypothesis to the tokens that would complete one of the terms."""
-    texts = _token_texts(tokenizer)
-    marked = [tokenizer.normalize(term).replace(" ", WORD_MARK) for term in terms]
-    always, endings = _endings(texts, marked)
-    longest = max(map(len, endings), default=0)
-
-    def completing(ids: Sequence[int]) -> list[int]:
-        latest = ids[max(len(ids) - longest - 1, 0) :]
-        text = ("\n" + "".join(texts[id] for id in latest))[-longest - 1 :]
-        starts = (at for at in range(len(text), 0, -1) if not is_word_character(text[at - 1]))
-        return [*always, *(id for at in starts for id in endings.get(text[at:], ()))]
-
-    return completing
-
-
 def end_word_after(tokenizer: Tokenizer, required: Sequence[Sequence[Phrase]]) -> Rule:
     """End the word after a required phrase: no token may continue it."""
-    texts = _token_texts(tokenizer)
+    texts = token_texts(tokenizer)
     continuing = [id for id, text in enumerate(texts) if is_word_character(text[0])]
     tokens = torch.tensor(continuing).long()
     open_ended = [
@@ -172,11 +150,6 @@ def observe(callback: Callable[[list[int]], None]) -> Rule:
     return rule
 
 
-def is_word_character(character: str) -> bool:
-    """Whether a character is part of a word: letters, marks, digits, and the joiners."""
-    return category(character)[0] in "LMN" or character in "_\u200c\u200d"
-
-
 def _without(scores: Scores, tokens: Int[Tensor, "R K"]) -> Scores:
     """The scores with each row's own tokens forbidden; PAD, never allowed anyway, fills a row."""
     return scores.scatter(1, tokens, -torch.inf)
@@ -185,27 +158,3 @@ def _without(scores: Scores, tokens: Int[Tensor, "R K"]) -> Scores:
 def _on_device(ids: Sequence[int] | Sequence[Sequence[int]]) -> Callable[[torch.device], Tensor]:
     """The ids as a tensor, moved to a device once."""
     return cache(lambda device: torch.tensor(ids, dtype=torch.long, device=device))
-
-
-def _token_texts(tokenizer: Tokenizer) -> list[str]:
-    """The text of each token, a mark for a space; a byte of a longer character is a letter."""
-    special = {
-        name: chr(code) if code < 128 else SOME_LETTER for code, name in enumerate(BYTE_TOKENS)
-    }
-    special |= dict.fromkeys(NAMES, "\n")
-    pieces = sorted(tokenizer.piece_ids().items(), key=lambda item: item[1])
-    return [special.get(piece, piece) for piece, _ in pieces]
-
-
-def _endings(texts: Sequence[str], terms: Sequence[str]) -> tuple[list[int], dict[str, list[int]]]:
-    """The tokens that are a complete term; and by prefix of a term, the tokens that complete it."""
-    ids_of: dict[str, list[int]] = {}
-    for id, text in enumerate(texts):
-        ids_of.setdefault(text, []).append(id)
-    always = [id for term in terms for id in ids_of.get(WORD_MARK + term, ())]
-    endings: dict[str, list[int]] = {}
-    for term in terms:
-        for at in range(len(term)):
-            if term[at:] in ids_of:
-                endings.setdefault(term[:at], []).extend(ids_of[term[at:]])
-    return always, endings

@@ -1,33 +1,22 @@
 """`Translator`: from text to text; prepares requests, chooses the search, renders the output."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
-import numpy as np
-import torch
-
-from dhyan.batch import pad_source
 from dhyan.config import DecodingChanges, DecodingOptions
-from dhyan.data.permutation import derive_seed
+from dhyan.cpu_engine import CpuEngine
+from dhyan.cpu_engine.threads import default_threads
 from dhyan.data.training_sentences import TrainingSentences
-from dhyan.decoding import rules as search_rules
-from dhyan.decoding.beam import Beam, BeamState, Hypothesis
-from dhyan.decoding.constrained_beam import ConstrainedBeam, allow_required
-from dhyan.decoding.diverse_beam import DiverseBeam
-from dhyan.decoding.ensemble import Ensemble
-from dhyan.decoding.forced_decoding import evaluation_mode, force_decode, rank_by_coverage
+from dhyan.decoding.hypothesis import Hypothesis
+from dhyan.decoding.plain_search import cpu_engine_search, is_plain_search
 from dhyan.decoding.prepare_requests import LengthLimits as LengthLimits
 from dhyan.decoding.prepare_requests import Request, RequestBuilder
 from dhyan.decoding.prepare_requests import TooLong as TooLong
 from dhyan.decoding.render import EMPTY, Translations, WordProbs, join_sentences, render
 from dhyan.decoding.render import Translation as Translation
-from dhyan.decoding.rules import Rule, forbid_terms
-from dhyan.decoding.sampling import Sampler
-from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
 from dhyan.errors import UnsupportedOption, UserError
-from dhyan.models.seq2seq import Seq2Seq
 from dhyan.notebook_display import Frame
 from dhyan.special_tokens import BOS, EOS
 from dhyan.text.codec import SourceCodec, encode_sources, without_files
@@ -36,10 +25,29 @@ from dhyan.text.placeholders import mask, restore
 from dhyan.text.sentence_splitter import split_paragraph
 from dhyan.text.tokenizer import Tokenizer
 
-RequestRule = Callable[[Tokenizer, Sequence[Request]], Rule]
-"""Makes the rule of a task for a batch of requests; a rule numbers sentences by their place in it."""
+if TYPE_CHECKING:  # torch is imported when it is needed: the CPU engine does not
+    import torch
+
+    import dhyan.decoding.ensemble
+    import dhyan.models.seq2seq
+
+AnyRule = Callable[..., Any]
+"""A rule on the scores of every next token, `dhyan.decoding.rules.Rule`; or what makes one."""
 
 MOST_SENTENCES = 2**20  # in one paragraph, so that no two sentences of an input share a number
+
+
+@dataclass(eq=False)
+class DeferredModel:
+    """A model that is built when it is first used, and its number of weights."""
+
+    build: "Callable[[], dhyan.models.seq2seq.Seq2Seq]"
+    parameters: int
+
+    @cached_property
+    def model(self) -> "dhyan.models.seq2seq.Seq2Seq":
+        """The model."""
+        return self.build()
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,11 +68,12 @@ class Translator:
     `training_sentences` are those the model was trained on, if they are known: a word that none of
     them has is reported as unknown.
 
-    With `fast` the engine searches where it supports the options; it works on a copy of the
-    weights, so the model must not change.
+    With `fast` an engine searches where it supports the options: that for GPUs, or `cpu_engine`. It
+    works on a copy of the weights, so the model must not change. `threads` tells how many threads
+    the engine for CPUs has.
     """
 
-    model: Seq2Seq
+    network: Any  # the model, or a DeferredModel
     source: SourceCodec
     target: Tokenizer
     language: str = ""
@@ -73,12 +82,14 @@ class Translator:
     options: DecodingOptions = field(default_factory=DecodingOptions)
     placeholders: tuple[str, ...] = ()
     task: str = "translate"
-    task_rules: tuple[RequestRule, ...] = ()
+    task_rules: tuple[AnyRule, ...] = ()
     training_sentences: TrainingSentences | None = None
-    other_models: tuple[Seq2Seq, ...] = ()
+    other_models: tuple[Any, ...] = ()
     tokens_per_batch: int = 4096
     fast: bool = False
-    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    cpu_engine: Callable[[], CpuEngine | None] | None = None
+    threads: Callable[[], int] = default_threads
+    device_name: str = "cpu"
 
     def __call__(
         self,
@@ -87,7 +98,7 @@ class Translator:
         prefixes: str | Sequence[str] | None = None,
         glossary: Mapping[str, str] | None = None,
         forbidden: Sequence[str] | str = (),
-        rules: Sequence[Rule] = (),
+        rules: Sequence[AnyRule] = (),
         numbers: Sequence[int] | None = None,
         on_progress: Callable[[int], None] | None = None,
         **changes: Unpack[DecodingChanges],
@@ -170,7 +181,7 @@ class Translator:
         prefixes: str | Sequence[str] | None = None,
         glossary: Mapping[str, str] | None = None,
         forbidden: Sequence[str] = (),
-        rules: Sequence[Rule] = (),
+        rules: Sequence[AnyRule] = (),
         numbers: Sequence[int] | None = None,
         on_progress: Callable[[int], None] | None = None,
     ) -> Translations:
@@ -193,18 +204,12 @@ class Translator:
         requests = builder.prepare(
             sentences, prefixes=prefixes, glossary=glossary, forbidden=forbidden, numbers=numbers
         )
-        searcher = Searcher(
-            self.ensemble,
-            options,
-            [*rules, forbid_terms(self.target, forbidden)] if forbidden else rules,
-            self.target,
-            self.device,
-            self.tokens_per_batch,
-            self.fast,
-            self.task_rules,
-        )
+        if forbidden:
+            from dhyan.decoding.rules import forbid_terms
+
+            rules = [*rules, forbid_terms(self.target, forbidden)]
         translations: dict[int, Translation] = {}
-        for batch in searcher.search(requests):
+        for batch in self._search(requests, options, rules):
             for request, hypotheses in batch:
                 translation = render(
                     request,
@@ -222,6 +227,30 @@ class Translator:
             translations.get(index) or replace(EMPTY, source=sentence)
             for index, sentence in enumerate(sentences)
         )
+
+    def _search(
+        self, requests: Sequence[Request], options: DecodingOptions, rules: Sequence[AnyRule]
+    ) -> Iterable[list[tuple[Request, list[Hypothesis]]]]:
+        """The hypotheses of every request that is not empty: by an engine, or by PyTorch."""
+        usable = self.fast and self.cpu_engine is not None and not self.other_models
+        special = self.task_rules or self.target.language_prefix
+        plain = is_plain_search(requests, options, rules, special)
+        if usable and plain and not options.coverage_penalty:
+            engine = self.cpu_engine() if self.cpu_engine else None
+            if engine is not None:
+                return cpu_engine_search(engine, requests, options, self.threads)
+        from dhyan.decoding.searcher import Searcher
+
+        return Searcher(
+            self.ensemble,
+            options,
+            rules,
+            self.target,
+            self.device,
+            self.tokens_per_batch,
+            self.fast and self.cpu_engine is None,
+            self.task_rules,
+        ).search(requests)
 
     def translate_paragraphs(
         self,
@@ -302,10 +331,34 @@ class Translator:
         """The default beam size."""
         return self.options.beam
 
+    @property
+    def model(self) -> "dhyan.models.seq2seq.Seq2Seq":
+        """The model; one that is deferred is built now."""
+        return self.network.model if isinstance(self.network, DeferredModel) else self.network
+
+    @property
+    def device(self) -> "torch.device":
+        """The device of the model."""
+        import torch
+
+        return torch.device(self.device_name)
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights of all models."""
+        if isinstance(self.network, DeferredModel):
+            return self.network.parameters
+        models = (self.network, *self.other_models)
+        return sum(weight.numel() for model in models for weight in model.parameters())
+
     @cached_property
-    def ensemble(self) -> Seq2Seq | Ensemble:
+    def ensemble(self) -> "dhyan.models.seq2seq.Seq2Seq | dhyan.decoding.ensemble.Ensemble":
         """The model, or the ensemble of all models."""
-        return Ensemble((self.model, *self.other_models)) if self.other_models else self.model
+        if not self.other_models:
+            return self.model
+        from dhyan.decoding.ensemble import Ensemble
+
+        return Ensemble((self.model, *self.other_models))
 
     def with_placeholders(self, sentence: str) -> tuple[str, tuple[str, ...]]:
         """The sentence as the model reads it, and the spans that placeholders replace."""
@@ -318,6 +371,8 @@ class Translator:
 
     def word_probs(self, translation: Translation) -> WordProbs:
         """The words of a finished translation of `source`, with their probabilities."""
+        from dhyan.decoding.forced_decoding import force_decode
+
         forced = force_decode(
             self.ensemble,
             [self.encode(translation.source)],
@@ -337,10 +392,10 @@ class Translator:
 
     def __repr__(self) -> str:
         languages = f"{self.source_language or '?'} → {self.language or '?'}"
-        models = (self.model, *self.other_models)
-        size = sum(weight.numel() for model in models for weight in model.parameters())
-        ensemble = f"{len(models)} models, " if self.other_models else ""
-        return f"Translator({languages}, {ensemble}{size:,} parameters, {self.device})"
+        ensemble = f"{1 + len(self.other_models)} models, " if self.other_models else ""
+        return (
+            f"Translator({languages}, {ensemble}{self.parameters:,} parameters, {self.device_name})"
+        )
 
 
 def check_sentences(texts: Iterable[Any]) -> list[str]:
@@ -360,154 +415,3 @@ def check_sentences(texts: Iterable[Any]) -> list[str]:
                 f"text: sentence {number} is {shown}, not a text; leave it out, or give one column"
             )
     return sentences
-
-
-@dataclass(frozen=True)
-class Searcher:
-    """A model and the options of one call; searches requests batch by batch.
-
-    `rules` hold for all sentences. With `fast` the engine searches where it supports the options.
-    """
-
-    model: Seq2Seq | Ensemble
-    options: DecodingOptions
-    rules: Sequence[Rule]
-    target: Tokenizer
-    device: torch.device
-    tokens_per_batch: int
-    fast: bool = False
-    task_rules: Sequence[RequestRule] = ()
-
-    def search(
-        self, requests: Sequence[Request]
-    ) -> Iterator[list[tuple[Request, list[Hypothesis]]]]:
-        """The hypotheses of every request that is not empty, best first or as sampled."""
-        requests = [request for request in requests if len(request.source)]
-        engine = self._engine_model(requests)
-        for batch in [by_length(requests)] if engine else self._batches(requests):
-            hypotheses = self._engine_search(engine, batch) if engine else self._plain_search(batch)
-            if self.options.coverage_penalty:
-                hypotheses = self._ranked_by_coverage(batch, hypotheses)
-            yield list(zip(batch, hypotheses, strict=True))
-
-    def _engine_model(self, requests: Sequence[Request]) -> Seq2Seq | None:
-        """The model if the engine can search for it: without rules and constraints."""
-        constrained = any(request.prefix or request.required for request in requests)
-        ruled = self.rules or self.options.min_length or self.options.no_repeat_ngram
-        frames = any(isinstance(request.source, np.ndarray) for request in requests)
-        special = self.task_rules or self.target.language_prefix
-        if not self.fast or constrained or ruled or special or frames:
-            return None
-        if isinstance(self.model, Ensemble):
-            return None
-        from dhyan.decoding.engine import (
-            engine_supports,  # imports kernels that a CPU has no use for
-        )
-
-        return self.model if engine_supports(self.model, self.options) else None
-
-    def _batches(self, requests: Sequence[Request]) -> Iterator[list[Request]]:
-        """Requests of similar length, to pad little; those with required phrases apart."""
-        batch: list[Request] = []
-        for request in by_length(requests):
-            size = (len(batch) + 1) * len(request.source) * self.options.width
-            alike = not batch or bool(batch[0].required) == bool(request.required)
-            if batch and (size > self.tokens_per_batch or not alike):
-                yield batch
-                batch = []
-            batch.append(request)
-        if batch:
-            yield batch
-
-    def _engine_search(self, model: Seq2Seq, batch: Sequence[Request]) -> list[list[Hypothesis]]:
-        from dhyan.decoding.engine import engine_for
-
-        best_only = self.options.nbest == 1 and not self.options.coverage_penalty
-        return engine_for(model).translate(
-            [list(request.source) for request in batch],
-            beam=self.options.width,
-            max_lengths=[request.max_length for request in batch],
-            length_penalty=self.options.length_penalty,
-            nbest=1 if best_only else None,
-        )
-
-    def _plain_search(self, batch: Sequence[Request]) -> list[list[Hypothesis]]:
-        """Greedy search, sampling, or one of the beam searches."""
-        source = pad_source([request.source for request in batch]).to(self.device)
-        max_length = torch.tensor([request.max_length for request in batch]).to(self.device)
-        rules = self.all_rules(batch)
-        with evaluation_mode(self.model):
-            if self.options.width > 1:
-                return extend_until_done(
-                    self.start_beam(batch), self.model, source, max_length=max_length, rules=rules
-                )
-            runs = [
-                greedy_search(
-                    self.model,
-                    source,
-                    max_length=max_length,
-                    length_penalty=self.options.length_penalty,
-                    rules=rules,
-                    choose=choose,
-                )
-                for choose in self._token_choices(batch)
-            ]
-        return [list(hypotheses) for hypotheses in zip(*runs, strict=True)]
-
-    def start_beam(self, batch: Sequence[Request]) -> BeamState:
-        """An empty beam: plain, constrained, or diverse groups of either."""
-        groups, required = self.options.beam_groups, [request.required for request in batch]
-        width, penalty = self.options.width // groups, self.options.length_penalty
-        plain = Beam.start(len(batch), width, penalty, self.device)
-        beam = ConstrainedBeam.start(plain, required) if any(required) else plain
-        return DiverseBeam((beam,) * groups, self.options.diversity_penalty) if groups > 1 else beam
-
-    def all_rules(self, batch: Sequence[Request]) -> list[Rule]:
-        """The rules of the call, of the options and of the requests; prefixes come first."""
-        rules, required = list(self.rules), [request.required for request in batch]
-        rules += [make_rule(self.target, batch) for make_rule in self.task_rules]
-        if self.options.min_length:
-            rules.append(search_rules.min_length(self.options.min_length))
-        if self.options.no_repeat_ngram:
-            rule = search_rules.no_repeat_ngram(self.options.no_repeat_ngram)
-            rules.append(allow_required(required, rule) if any(required) else rule)
-        if any(required):
-            rules.append(search_rules.end_word_after(self.target, required))
-        prefixes = [request.prefix for request in batch]
-        if any(prefixes):
-            later = (search_rules.after_prefix(prefixes, rule) for rule in rules)
-            rules = [search_rules.force_prefix(prefixes), *later]
-        if language := self.target.language_prefix:
-            rules.append(search_rules.begin_with(language))
-        return rules
-
-    def _token_choices(self, batch: Sequence[Request]) -> Iterator[TokenChoice]:
-        """The best token; or for sampling one sampler for each of `nbest` translations."""
-        if not self.options.sample:
-            yield best_token
-            return
-        for draw in range(self.options.nbest):
-            yield Sampler(
-                temperature=self.options.temperature,
-                top_k=self.options.top_k,
-                top_p=self.options.top_p,
-                seed=derive_seed(self.options.seed, draw),
-                numbers=[request.number for request in batch],
-            )
-
-    def _ranked_by_coverage(
-        self, batch: Sequence[Request], hypotheses: Sequence[list[Hypothesis]]
-    ) -> list[list[Hypothesis]]:
-        """Every sentence's hypotheses with the coverage penalty in their scores."""
-        weight = self.options.coverage_penalty
-        return [
-            rank_by_coverage(self.model, request.source, ranked, weight=weight, device=self.device)
-            if ranked
-            else ranked
-            for request, ranked in zip(batch, hypotheses, strict=True)
-        ]
-
-
-def by_length(requests: Sequence[Request]) -> list[Request]:
-    """Requests without required phrases first, the shortest first."""
-    return sorted(requests, key=lambda request: (bool(request.required), len(request.source)))

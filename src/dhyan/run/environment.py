@@ -2,9 +2,7 @@
 
 import os
 import platform
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,13 +12,11 @@ from typing import Any
 import torch
 
 from dhyan.checkpoint import read_manifest
+from dhyan.cpu_engine.threads import idle_threads
 from dhyan.version import __version__
 
 WORKSPACE = ":4096:8"  # cuBLAS needs this for a fixed order of sums; it is read when CUDA starts
 PACKAGES = ("numpy", "sacrebleu", "tokenizers")
-MAX_THREADS = 4  # by default; small matrices gain nothing from more
-STAT = Path("/proc/stat")  # time of each core by kind, in ticks
-CoreTimes = Mapping[int, tuple[int, int]]  # idle and total ticks of each core
 
 
 def set_threads(threads: int) -> None:
@@ -30,48 +26,13 @@ def set_threads(threads: int) -> None:
     then slower than one thread.
     """
     if not threads:
-        available = min(torch.get_num_threads(), MAX_THREADS)
-        threads = max(1, min(available, idle_cores())) if available > 1 else 1
+        threads = idle_threads(torch.get_num_threads())
     torch.set_num_threads(threads)
 
 
 def saved_threads(checkpoint: Path) -> int:
     """The threads a checkpoint was trained with, at most those there are; sums depend on them."""
     return min(int(read_manifest(checkpoint)["threads"]), torch.get_num_threads())
-
-
-def idle_cores(seconds: float = 0.1) -> int:
-    """Cores of this process that are idle, over some time on Linux; elsewhere by the load average."""
-    if STAT.exists():
-        before = _core_times(STAT.read_text())
-        time.sleep(seconds)
-        after = _core_times(STAT.read_text())
-        return count_idle(before, after)
-    cores = os.cpu_count() or 1
-    return cores if sys.platform == "win32" else round(cores - os.getloadavg()[0])
-
-
-def count_idle(before: CoreTimes, after: CoreTimes) -> int:
-    """The idle shares of all cores between two readings, added up and rounded."""
-    shares = []
-    for core, (idle, total) in after.items():
-        earlier_idle, earlier_total = before.get(core, (0, 0))
-        elapsed = total - earlier_total
-        shares.append((idle - earlier_idle) / elapsed if elapsed else 1.0)
-    return round(sum(shares))
-
-
-def _core_times(stat: str) -> CoreTimes:
-    """Idle and total time of each core that this process may use, from /proc/stat."""
-    usable = os.sched_getaffinity(0)
-    times = {}
-    for line in stat.splitlines():
-        name, *values = line.split()
-        core = name.removeprefix("cpu")
-        if name.startswith("cpu") and core.isdigit() and int(core) in usable:
-            user, nice, system, idle, iowait, *rest = map(int, values)
-            times[int(core)] = (idle + iowait, sum((user, nice, system, idle, iowait, *rest[:3])))
-    return times
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from dhyan.checkpoint import weights_from_bytes
 from dhyan.config import Recipe
+from dhyan.decoding.deferred_engine import deferred_engine
 from dhyan.decoding.translator import LengthLimits, Translator
 from dhyan.errors import UserError
 from dhyan.model_check import MODEL_FILES as MODEL_FILES
@@ -16,7 +17,8 @@ from dhyan.model_check import CheckedModel, parse_saved_recipe, read_model
 from dhyan.models.build import build_model
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.tasks import find_task
-from dhyan.text.codec import SourceCodec, read_codec
+from dhyan.text.codec import SourceCodec
+from dhyan.text.codec import load_codecs as load_codecs
 from dhyan.text.tokenizer import Tokenizer
 
 DEVICES = {"cpu", "cuda", "mps"}
@@ -39,11 +41,21 @@ def load(folder: str | Path, *, device: str = "auto") -> Translator:
 def build_translator(checked: CheckedModel, device: torch.device) -> Translator:
     """A translator from a model that was read and checked."""
     source, target = load_codecs(checked.files)
-    model = build_model(checked.recipe, len(source), len(target))
+    model = build_network(checked).to(device)
+    translator = make_translator(checked.recipe, model, source, target, device)
+    return replace(
+        translator,
+        fast=device.type in ("cuda", "cpu"),
+        cpu_engine=deferred_engine(checked) if device.type == "cpu" else None,
+        training_sentences=checked.training_sentences,
+    )
+
+
+def build_network(checked: CheckedModel) -> Seq2Seq:
+    """The model of a folder that was read and checked, on the CPU."""
+    model = build_model(checked.recipe, *checked.sizes)
     load_weights(model, weights_from_bytes(checked.files["model.safetensors"]))
-    translator = make_translator(checked.recipe, model.to(device).eval(), source, target, device)
-    fast, sentences = device.type == "cuda", checked.training_sentences
-    return replace(translator, fast=fast, training_sentences=sentences)
+    return model.eval()
 
 
 def load_ensemble(folders: Sequence[str | Path], *, device: str = "auto") -> Translator:
@@ -91,7 +103,7 @@ def join_translators(translators: Sequence[Translator], *, names: Sequence[str] 
         source=min(translator.limits.source for translator in translators),
         target=min(targets, default=None),
     )
-    return replace(first, limits=limits, model=models[0], other_models=tuple(models[1:]))
+    return replace(first, limits=limits, network=models[0], other_models=tuple(models[1:]))
 
 
 def _difference(first: Translator, other: Translator) -> str:
@@ -144,12 +156,6 @@ def load_saved_recipe(files: Mapping[str, bytes]) -> Recipe:
     return parse_saved_recipe(files["recipe.toml"])
 
 
-def load_codecs(files: Mapping[str, bytes]) -> tuple[SourceCodec, Tokenizer]:
-    """The source and target codecs of a checkpoint."""
-    source, target = (files[f"{side}.json"].decode() for side in ("source", "target"))
-    return read_codec(source), Tokenizer.from_json(target)
-
-
 def make_translator(
     recipe: Recipe, model: Seq2Seq, source: SourceCodec, target: Tokenizer, device: torch.device
 ) -> Translator:
@@ -169,7 +175,7 @@ def make_translator(
         placeholders=recipe.text.placeholders,
         task=recipe.task,
         task_rules=find_task(recipe.task).rules,
-        device=device,
+        device_name=str(device),
     )
 
 

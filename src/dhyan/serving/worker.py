@@ -102,7 +102,7 @@ class TranslationWorker:
             "target_language": self.languages[1],
             "beam": translator.options.width,
             "max_source_length": translator.limits.source,
-            "parameters": sum(weight.numel() for weight in translator.model.parameters()),
+            "parameters": translator.parameters,
         }
 
     def translate(
@@ -137,9 +137,11 @@ class TranslationWorker:
 
     def _check_alignment(self, options: JobOptions) -> None:
         """Raise an error for alignments of a model that has no attention."""
+        if not options.align:
+            return
         from dhyan.attention_maps import attends_to_source
 
-        if options.align and not attends_to_source(self.translator.ensemble):
+        if not attends_to_source(self.translator.ensemble):
             raise UnsupportedOption(f"{NO_ATTENTION}; leave out {{align}}")
 
     def _glossary(self, options: JobOptions) -> "Glossary | None":
@@ -363,11 +365,11 @@ def end_cancelled(checks: Sequence[Callable[[], bool]]) -> "Rule":
 
 def load(message: Message) -> TranslationWorker:
     """Load the model the server names."""
-    from dhyan.run.environment import set_threads
-    from dhyan.run.load import load_ensemble
+    from dhyan.open_translator import open_translator
 
-    set_threads(message["threads"])
-    translator = load_ensemble([message["folder"]], device=message["device"])
+    translator = open_translator(
+        message["folder"], device=message["device"], threads=message["threads"]
+    )
     limits = translator.limits
     longest = min(limits.target or MAX_TARGET_TOKENS, MAX_TARGET_TOKENS)
     translator = replace(

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from dhyan.config import Recipe, suggestion
 from dhyan.config.sections import Codec
 from dhyan.data.read_pairs import Reader, register_format
-from dhyan.decoding.translator import RequestRule
 from dhyan.errors import UserError, spell
 from dhyan.evaluation.metrics import check_metrics
+
+if TYPE_CHECKING:
+    from dhyan.decoding.searcher import RequestRule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,7 @@ class Task:
     about: str
     source: Codec = ""
     target: Codec = ""
-    rules: tuple[RequestRule, ...] = ()
+    rules: "tuple[RequestRule, ...]" = ()
     metrics: tuple[str, ...] = ("bleu", "chrf")
     slow_metrics: tuple[str, ...] = ()
     readers: Mapping[str, Reader] = field(default_factory=dict)

@@ -142,3 +142,9 @@ def _frame_table(text: str) -> dict[str, Any] | None:
     if not isinstance(table, dict) or table.get("type") not in _MAKERS:
         raise UserError(f"not a codec of dhyan: {safe_repr(text[:40])}")
     return table
+
+
+def load_codecs(files: Mapping[str, bytes]) -> tuple[SourceCodec, Tokenizer]:
+    """The source and target codecs of a checkpoint."""
+    source, target = (files[f"{side}.json"].decode() for side in ("source", "target"))
+    return read_codec(source), Tokenizer.from_json(target)

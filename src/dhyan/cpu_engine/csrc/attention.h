@@ -1,0 +1,152 @@
+// Dot-product attention of one query over keys that lie anywhere, for all heads; layer norm.
+#pragma once
+
+#include <cmath>
+
+#include "model.h"
+
+namespace dhyan {
+
+struct Heads {
+    int heads, kv_heads, width;  // width of one head
+    float scale;
+    bool alibi = false;
+};
+
+inline float dot(const float* a, const float* b, int width) {
+    Vec total{};
+    int at = 0;
+    for (; at + LANES <= width; at += LANES) total += load(a + at) * load(b + at);
+    float result = sum(total);
+    for (; at < width; ++at) result += a[at] * b[at];
+    return result;
+}
+
+inline void add_scaled(float* out, float factor, const float* x, int width) {
+    int at = 0;
+    const Vec factors = splat(factor);
+    for (; at + LANES <= width; at += LANES) store(out + at, load(out + at) + factors * load(x + at));
+    for (; at < width; ++at) out[at] += factor * x[at];
+}
+
+// Weights from scores, in place; the scores after `count` up to a multiple of LANES are overwritten.
+inline void softmax(float* scores, int count) {
+    const int full = (count + LANES - 1) / LANES * LANES;
+    for (int at = count; at < full; ++at) scores[at] = -std::numeric_limits<float>::infinity();
+    Vec most = load(scores);
+    for (int at = LANES; at < full; at += LANES) most = max(most, load(scores + at));
+    const Vec reference = splat(largest(most));
+    Vec total{};
+    for (int at = 0; at < full; at += LANES) {
+        const Vec e = exp(load(scores + at) - reference);
+        store(scores + at, e);
+        total += e;
+    }
+    const Vec factor = splat(1.0f / sum(total));
+    for (int at = 0; at < full; at += LANES) store(scores + at, load(scores + at) * factor);
+}
+
+template <int VECTORS>
+inline void weighted_sum(float* out, const float* weights, const float* const* values, int count,
+                         int offset) {
+    Vec total[VECTORS] = {};
+    for (int at = 0; at < count; ++at) {
+        const Vec weight = splat(weights[at]);
+        const float* value = values[at] + offset;
+#pragma GCC unroll 8
+        for (int v = 0; v < VECTORS; ++v) total[v] += weight * load(value + v * LANES);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < VECTORS; ++v) store(out + v * LANES, total[v]);
+}
+
+inline void weighted_sum(float* out, const float* weights, const float* const* values, int count,
+                         int offset, int width) {
+    switch (width % LANES ? 0 : width / LANES) {
+        case 1: return weighted_sum<1>(out, weights, values, count, offset);
+        case 2: return weighted_sum<2>(out, weights, values, count, offset);
+        case 4: return weighted_sum<4>(out, weights, values, count, offset);
+        case 8: return weighted_sum<8>(out, weights, values, count, offset);
+        default:
+            std::memset(out, 0, width * sizeof(float));
+            for (int at = 0; at < count; ++at)
+                add_scaled(out, weights[at], values[at] + offset, width);
+    }
+}
+
+// The context of one query; zeros where there is nothing to attend to.
+inline void attend(const Heads& heads, const float* query, const float* const* keys,
+                   const float* const* values, int count, int position, float* context,
+                   Buffer<float>& scores) {
+    if (count == 0) {
+        std::memset(context, 0, heads.heads * heads.width * sizeof(float));
+        return;
+    }
+    const int stride = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    float* all = scores.reserve(static_cast<size_t>(stride) * heads.heads);
+    const int width = heads.width, share = heads.heads / heads.kv_heads;
+    for (int at = 0; at < count; ++at)
+        for (int head = 0; head < heads.heads; ++head)
+            all[head * stride + at] =
+                heads.scale * dot(query + head * width, keys[at] + head / share * width, width);
+    for (int head = 0; head < heads.heads; ++head) {
+        float* row = all + head * stride;
+        if (heads.alibi) {
+            const float slope = std::exp2(-8.0f * (head + 1) / heads.heads);
+            for (int at = 0; at < count; ++at) row[at] -= slope * std::abs(position - at);
+        }
+        softmax(row, count);
+        weighted_sum(context + head * width, row, values, count, head / share * width, width);
+    }
+}
+
+// Pairs of coordinates half a head apart, rotated by position × frequency.
+inline void rotate(float* vectors, int heads, int width, int position) {
+    const int half = width / 2;
+    for (int at = 0; at < half; ++at) {
+        const float frequency = std::pow(10000.0f, -(2.0f * at / width));
+        const float cosine = std::cos(position * frequency), sine = std::sin(position * frequency);
+        for (int head = 0; head < heads; ++head) {
+            float* x = vectors + head * width + at;
+            const float first = x[0], second = x[half];
+            x[0] = first * cosine - second * sine;
+            x[half] = second * cosine + first * sine;
+        }
+    }
+}
+
+struct LayerNorm {
+    Buffer<float> weight, bias;
+    int width = 0;
+
+    void load_from(const Weights& weights, const std::string& name, int size) {
+        width = size;
+        const float* from_weight = weights.vector(name + ".weight", size);
+        const float* from_bias = weights.vector(name + ".bias", size);
+        std::memcpy(weight.zeros(padded(size)), from_weight, size * sizeof(float));
+        std::memcpy(bias.zeros(padded(size)), from_bias, size * sizeof(float));
+    }
+    void apply(const Matrix& input, int rows, Matrix& out) const {
+        if (&out != &input) out.resize(rows, width);
+        const int stride = padded(width), extra = stride - width;
+        for (int row = 0; row < rows; ++row) {
+            const float* x = input.row(row);
+            float* y = out.row(row);
+            Vec total{};
+            for (int at = 0; at < stride; at += LANES) total += load(x + at);
+            const float mean = sum(total) / width;
+            Vec squares{};
+            for (int at = 0; at < stride; at += LANES) {
+                const Vec difference = load(x + at) - splat(mean);
+                squares += difference * difference;
+            }
+            const float variance = (sum(squares) - extra * mean * mean) / width;
+            const Vec factor = splat(1.0f / std::sqrt(variance + 1e-5f));
+            for (int at = 0; at < stride; at += LANES)
+                store(y + at, (load(x + at) - splat(mean)) * factor * load(weight.data() + at) +
+                                  load(bias.data() + at));
+        }
+    }
+};
+
+}  // namespace dhyan

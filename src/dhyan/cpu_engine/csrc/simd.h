@@ -1,0 +1,120 @@
+// Vectors of float32 in the widest registers of the target, and exp, tanh and sigmoid of them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace dhyan {
+
+#if defined(__AVX512F__)
+constexpr int LANES = 16;
+#elif defined(__AVX2__)
+constexpr int LANES = 8;
+#else
+constexpr int LANES = 4;
+#endif
+
+typedef float Vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t IntVec __attribute__((vector_size(4 * LANES)));
+
+// Rows of a matrix are padded with zeros to a multiple of this, so that loops need no tail.
+constexpr int ALIGNMENT = 64;
+constexpr int padded(int width) { return (width + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+inline Vec load(const float* from) {
+    Vec v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+inline void store(float* to, Vec v) { std::memcpy(to, &v, sizeof v); }
+inline Vec splat(float x) { return x - Vec{}; }
+inline IntVec splat(int32_t x) { return x - IntVec{}; }
+inline Vec to_float(IntVec v) { return __builtin_convertvector(v, Vec); }
+inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
+inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
+
+inline Vec magnitude(Vec v) { return (Vec)((IntVec)v & splat(int32_t(0x7fffffff))); }
+
+inline IntVec round_to_int(Vec v) {
+#if defined(__AVX512F__)
+    return (IntVec)_mm512_cvtps_epi32((__m512)v);
+#elif defined(__AVX2__)
+    return (IntVec)_mm256_cvtps_epi32((__m256)v);
+#elif defined(__x86_64__)
+    return (IntVec)_mm_cvtps_epi32((__m128)v);
+#else
+    const Vec shift = splat(12582912.0f);  // 1.5 · 2²³: what is added to it is rounded
+    return (IntVec)(v + shift) - (IntVec)shift;
+#endif
+}
+
+inline bool any_greater(Vec a, Vec b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_GT_OQ)) != 0;
+#else
+    const IntVec greater = a > b;
+    return (greater[0] | greater[1] | greater[2] | greater[3]) != 0;
+#endif
+}
+
+typedef float Quad __attribute__((vector_size(16)));
+
+inline float sum(Vec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps((__m512)v);
+#endif
+    float parts[LANES];
+    store(parts, v);
+    Quad total{};
+    for (int at = 0; at < LANES; at += 4) {
+        Quad part;
+        std::memcpy(&part, parts + at, sizeof part);
+        total += part;
+    }
+    return (total[0] + total[2]) + (total[1] + total[3]);
+}
+
+inline int32_t sum(IntVec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_epi32((__m512i)v);
+#endif
+    int32_t total = 0;
+    for (int lane = 0; lane < LANES; ++lane) total += v[lane];
+    return total;
+}
+
+inline float largest(Vec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_max_ps((__m512)v);
+#endif
+    float result = v[0];
+    for (int at = 1; at < LANES; ++at) result = v[at] > result ? v[at] : result;
+    return result;
+}
+
+// The largest error is two units in the last place; NaN stays NaN.
+inline Vec exp(Vec x) {
+    x = x < splat(-87.0f) ? splat(-87.0f) : x;
+    x = x > splat(88.3f) ? splat(88.3f) : x;
+    const IntVec n = round_to_int(x * splat(1.44269504f));
+    const Vec whole = to_float(n);
+    const Vec r = (x - whole * splat(0.693359375f)) + whole * splat(2.12194440e-4f);
+    Vec p = splat(1.9875691500e-4f);
+    p = p * r + splat(1.3981999507e-3f);
+    p = p * r + splat(8.3334519073e-3f);
+    p = p * r + splat(4.1665795894e-2f);
+    p = p * r + splat(1.6666665459e-1f);
+    p = p * r + splat(5.0000001201e-1f);
+    p = p * (r * r) + (r + splat(1.0f));
+    return p * (Vec)((n + splat(int32_t(127))) << 23);
+}
+
+inline Vec sigmoid(Vec x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
+inline Vec tanh(Vec x) { return splat(1.0f) - splat(2.0f) / (exp(x + x) + splat(1.0f)); }
+
+}  // namespace dhyan
