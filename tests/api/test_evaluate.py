@@ -45,7 +45,7 @@ def test_results_become_frames(pairs):
         (["a", None], {}, "model: translation 2 is None, not a text"),
         (5, {}, "model: int is not a model"),
         ("no-such-folder", {}, "no-such-folder: no such model folder"),
-        (["a", "b"], {"metrics": "comet"}, "metric 'comet' is not known"),
+        (["a", "b"], {"metrics": "bleurt"}, "metric 'bleurt' is not known"),
         (["a", "b"], {"beam": 2}, "beam: finished translations are not searched"),
     ],
 )

@@ -20,6 +20,7 @@ from dhyan.text.tokenizer import Tokenizer
 from tests.browser.conftest import new_context
 from tests.data.hostile_text import FRAGMENTS
 from tests.model_check.valid_model import files_of, write_model
+from tests.plain_search import in_pytorch
 from tests.studio.page_answers import assert_alike
 from tests.tiny_models import OFTEN, SIZES
 
@@ -144,7 +145,7 @@ def test_every_supported_model_translates_alike(page, tmp_path, variant):
     settings = {**OFTEN, **sizes, "text.tokenizer": "bpe", "decoding.max_length": 9}
     write_model(tmp_path / "float", files_of(load_recipe(recipe, settings)))
     write_slim(tmp_path / "float", tmp_path / "mine", precision="int8")
-    checked, translator = read_model(tmp_path / "mine"), load(tmp_path / "mine")
+    checked, translator = read_model(tmp_path / "mine"), in_pytorch(load(tmp_path / "mine"))
     check_supported(checked.recipe, "mine")
     weights = base64.b64encode(int8_weights(checked)).decode()
     page.evaluate(SETUP, [worker_url("engine/translator.js"), engine_facts(checked), weights])

@@ -16,6 +16,7 @@ from dhyan.studio.export_model import export_model
 from dhyan.studio.registry import ModelRegistry
 from dhyan.studio.server import make_app
 from tests.browser.conftest import Studio, new_context
+from tests.plain_search import in_pytorch
 from tests.studio.page_answers import assert_alike
 
 DATA = Path(os.environ.get("DHYAN_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -69,7 +70,7 @@ def open_page(browser, folder):
 
 def compare(page, name, texts):
     """The page's translations and those of `dhyan translate`, greedy and with beam 4."""
-    translator = load(name)
+    translator = in_pytorch(load(name))
     for beam in (1, 4):
         different = differing(page, translator, texts, beam)
         print(f"{name}, beam {beam}: {len(texts) - len(different)} of {len(texts)} equal")
@@ -172,7 +173,7 @@ def test_a_page_translates_a_sentence_that_is_typed(open_page):
     page.wait_for_selector("[role=gridcell]")
     page.fill("#sentence", SENTENCE)
     page.keyboard.press("Enter")
-    [expected] = load("en-hi-bahdanau")(SENTENCE, beam=1, nbest=1)
+    [expected] = in_pytorch(load("en-hi-bahdanau"))(SENTENCE, beam=1, nbest=1)
     words = page.locator(".pair-target .pair-text")
     page.wait_for_selector("[role=gridcell][aria-label*=tomorrow]")
     assert "".join(words.all_text_contents()).removesuffix("</s>") == expected.text.replace(" ", "")

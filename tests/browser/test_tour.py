@@ -374,6 +374,7 @@ def test_the_question_mark_covers_no_word(real, step):
 def test_a_sentence_that_is_too_long_is_explained(real):
     page = real.open(f"/tour?text={quote('a b c d e f ' * 24)}&model=en-hi-bahdanau&tour_step=1")
     expect(page.locator(".tour-message")).to_contain_text("write a shorter one")
+    page.wait_for_load_state("networkidle")
     real.wrong.clear()  # the browser reports the refused requests
 
 

@@ -104,6 +104,16 @@ def test_pieces_of_chinese_are_short_in_any_text():
     assert not warning(lines, tokenizer, tokenizer, "zh", "en")
 
 
+def test_an_imported_model_of_characters_splits_every_word_and_it_is_no_sign(monkeypatch):
+    lines = ["kahmi fabainkum akanhuna", "abaha bainkum tafak falmakin"] * 8
+    others = [line[::-1] for line in lines]
+    for kind, is_sign in (("characters", False), ("bpe", True)):
+        tokenizer = Tokenizer.train(lines, kind=kind, size=320)
+        with monkeypatch.context() as patch:
+            patch.setattr(Tokenizer, "kind", "sentencepiece")
+            assert bool(warning(others, tokenizer, tokenizer, "", "")) == is_sign
+
+
 def test_references_in_another_script_are_noticed():
     assert "no Devanagari letter" in script_warning(["the house is big"], "hi")
     assert not script_warning(["घर बड़ा है", "the"], "hi")

@@ -13,7 +13,7 @@ from dhyan.config import shipped_recipes
 from dhyan.pretrained import model_names
 
 ROOT = Path(__file__).parents[2]
-MAX_PRETRAINED_BYTES = 40_000_000
+MAX_PRETRAINED_BYTES = 45_000_000
 PROGRAM = """
 import json, sys
 import dhyan, dhyan.cli

@@ -22,6 +22,7 @@ from dhyan.text.tokenizer import Tokenizer
 from tests import tiny_models
 from tests.interop.random_models import TEXTS, random_model
 from tests.interop.spm_models import SENTENCES, SHAPES, marian_folder, sentencepiece_model
+from tests.plain_search import in_pytorch
 
 POST, LEARNED = {"norm": "post"}, {"positions": "learned"}
 MARIAN = {**POST, "activation": "silu", "sinusoids": "halves", "scale_embedding": False}
@@ -121,7 +122,7 @@ def test_a_beam_of_a_trained_model_finds_our_translations_and_scores(tmp_path):
         return_dict_in_generate=True, output_scores=True,
     )  # fmt: skip
     texts = tokenizer.batch_decode(generated.sequences, skip_special_tokens=True)
-    translations = dhyan.load("en-hi", device="cpu").translate(sentences)
+    translations = in_pytorch(dhyan.load("en-hi")).translate(sentences)
     assert texts == [translation.text for translation in translations]
     scores = [translation.score for translation in translations]
     assert generated.sequences_scores.tolist() == pytest.approx(scores, abs=1e-4)

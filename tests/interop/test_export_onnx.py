@@ -18,6 +18,7 @@ from dhyan.pretrained.everyday_sentences import EVERYDAY_SENTENCES
 from dhyan.special_tokens import EOS
 from tests import tiny_models
 from tests.laws import family
+from tests.plain_search import in_pytorch
 
 for package in ("onnx", "onnxscript", "onnxruntime"):
     pytest.importorskip(package, reason="needs the extra onnx: pip install 'dhyan[onnx]'")
@@ -134,7 +135,7 @@ def test_a_graph_for_one_length_alone_is_refused(names, exported):
 def test_a_beam_of_a_pretrained_model_finds_our_translations_and_scores(name, exported):
     folder = exported(PRETRAINED)[name]
     theirs = load_onnx(folder).translate(EVERYDAY_SENTENCES, nbest=2)
-    ours = dhyan.load(name, device="cpu").translate(EVERYDAY_SENTENCES, nbest=2)
+    ours = in_pytorch(dhyan.load(name)).translate(EVERYDAY_SENTENCES, nbest=2)
     for translation, expected in zip(theirs, ours, strict=True):
         assert translation.text == expected.text
         assert translation.score == pytest.approx(expected.score, abs=1e-4)
@@ -150,7 +151,7 @@ def test_a_beam_of_a_pretrained_model_finds_our_translations_and_scores(name, ex
 def test_int8_graphs_are_smaller_and_translate(name, exported):
     whole, small = exported(PRETRAINED)[name], exported(PRETRAINED, "int8")[name]
     assert (small / "step.onnx").stat().st_size < 0.8 * (whole / "step.onnx").stat().st_size
-    ours = dhyan.load(name, device="cpu").translate(EVERYDAY_SENTENCES)
+    ours = in_pytorch(dhyan.load(name)).translate(EVERYDAY_SENTENCES)
     theirs = load_onnx(small).translate(EVERYDAY_SENTENCES)
     same = sum(a.text == b.text for a, b in zip(ours, theirs, strict=True))
     assert same >= 0.8 * len(ours)
@@ -171,7 +172,7 @@ def test_the_example_translates_without_dhyan_and_torch(exported, tmp_path):
         capture_output=True, text=True, check=True, cwd=tmp_path,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
-    ours = dhyan.load("en-hi", device="cpu").translate(sentences, beam=1)
+    ours = in_pytorch(dhyan.load("en-hi")).translate(sentences, beam=1)
     assert result.stdout.splitlines() == [translation.text for translation in ours]
 
 

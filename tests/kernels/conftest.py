@@ -1,14 +1,11 @@
 """Kernels run on the CPU by Triton's interpreter."""
 
-import os
 from importlib.util import find_spec
 
 import pytest
 import torch
 
 from dhyan.kernels.backend import triton_interpreter
-
-os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported, so before any test
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,8 @@ def export(
             "--to",
             show_default=False,
             help="Format: html, a page that translates in any browser, offline; onnx, graphs for ONNX "
-            "Runtime; for Transformers also ctranslate2 and huggingface, folders of these libraries.",
+            "Runtime; for Transformers also ctranslate2 and huggingface, folders of these libraries; "
+            "else give --slim.",
         ),
     ] = None,
     slim: Annotated[

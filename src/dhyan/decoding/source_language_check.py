@@ -12,6 +12,7 @@ from dhyan.errors import spell_option
 from dhyan.text.languages import Script, script_of
 from dhyan.text.normalize import normalize
 from dhyan.text.placeholders import KINDS, mask
+from dhyan.text.pretokenization import FIXED_TOKENS, WORD_MARK
 from dhyan.text.tokenizer import Tokenizer
 
 SAMPLE_WORDS, SAMPLE_SENTENCES = 2000, 200  # the first ones of a text are checked
@@ -123,8 +124,8 @@ def _is_most(count: int, words: int) -> bool:
 
 def _unknown_share(tokenizer: Tokenizer) -> float:
     """The share of unknown words that a text in the language of a tokenizer does not reach."""
-    if tokenizer.kind in UNKNOWN_SHARE:
-        return UNKNOWN_SHARE[tokenizer.kind]
+    if (kind := _kind(tokenizer)) in UNKNOWN_SHARE:
+        return UNKNOWN_SHARE[kind]
     shares = SUBWORD_UNKNOWN_SHARES.items()
     return next(share for pieces, share in shares if len(tokenizer) < pieces)
 
@@ -144,11 +145,18 @@ def plain_words(sentence: str) -> list[str]:
 
 def count_unknown(tokenizer: Tokenizer, words: Sequence[str]) -> int:
     """The number of words with an unknown token, or split into fragments of a few characters."""
-    subwords = tokenizer.kind not in UNKNOWN_SHARE
+    subwords = _kind(tokenizer) not in UNKNOWN_SHARE
     return sum(
         tokenizer.has_unknown(ids) or (subwords and _fragments(word, ids))
         for word, ids in zip(words, tokenizer.encode_batch(words, within=True), strict=True)
     )
+
+
+def _kind(tokenizer: Tokenizer) -> str:
+    """The kind of a tokenizer; that of an imported model may have characters alone."""
+    pieces = tokenizer.piece_ids().keys() - set(FIXED_TOKENS)
+    characters = all(len(piece.strip(WORD_MARK)) <= 1 for piece in pieces)
+    return "characters" if characters else tokenizer.kind
 
 
 def _fragments(word: str, ids: Sequence[int]) -> bool:

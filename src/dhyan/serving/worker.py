@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dhyan.errors import NO_ATTENTION, UnsupportedOption, UserError
@@ -377,6 +378,8 @@ def load(message: Message) -> TranslationWorker:
         limits=replace(limits, target=longest),
         options=replace(translator.options, nbest=1),
     )
+    if find_spec("torch"):  # else the first request that needs it would wait for its import
+        _ = translator.model
     return TranslationWorker(translator.without_files())
 
 
