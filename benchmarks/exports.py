@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -121,7 +122,7 @@ def _measure(
     from dhyan.errors import UserError
     from dhyan.run import load
 
-    translator = load(name, device="cpu")
+    translator = replace(load(name, device="cpu"), fast=False)  # in full precision
 
     def ours(texts: Sequence[str], beam: int) -> list[str]:
         return [
