@@ -96,7 +96,7 @@ def train(
         typer.Option(
             min=0, help="With --processes: restarts after a process was killed, failed or hung."
         ),
-    ] = 10,
+    ] = 3,
     hang_timeout: Annotated[
         float | None,
         typer.Option(

@@ -60,12 +60,9 @@ class RunFolder:
         """
         parallel, weights, tensors = trainer.parallel, trainer.weights(), training_tensors(trainer)
         state = asdict(trainer.state)
-        parallel.check_equal(
-            [*weights.values(), *tensors.values()], state, "the weights or the state"
-        )
-        weights, tensors = (
-            self._whole(part, keep=parallel.is_first) for part in (weights, tensors)
-        )
+        named = {**weights, **tensors}  # the names of the latter have a colon
+        parallel.check_equal(named, asdict(trainer.state), "the weights or the state")
+        weights, tensors = (self._whole(part, keep=parallel.is_first) for part in (weights, tensors))
         step = trainer.state.step
         is_saved = trainer.saved_step == step
         parallel.from_first(lambda: self._save(trainer.state, weights, tensors, is_saved=is_saved))

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -101,11 +101,11 @@ class DataParallel:
             raise (CheckpointWriteError if outcome["failed_save"] else UserError)(outcome["error"])
         return outcome["value"]
 
-    def check_equal(self, tensors: Sequence[Tensor], state: Any, what: str) -> None:
+    def check_equal(self, tensors: Mapping[str, Tensor], state: Any, what: str) -> None:
         """Stop if any process has other numbers than the first: nothing wrong is ever saved."""
         if self.count == 1:
             return
-        alike = [tensor for tensor in tensors if not is_sharded(tensor)]
+        alike = [tensor for _, tensor in sorted(tensors.items()) if not is_sharded(tensor)]
         values = self.gather([bit_sum(alike), state])
         for rank, value in enumerate(values):
             if value != values[0]:
@@ -127,6 +127,11 @@ def is_sharded(tensor: Tensor) -> bool:
     """Whether this process holds only a part of a tensor."""
     module = sys.modules.get("torch.distributed.tensor")  # a second to import, if nobody did
     return module is not None and isinstance(tensor, module.DTensor)
+
+
+def local(tensor: Any) -> Tensor:
+    """The part of a tensor that this process holds: all of it, if it is not sharded."""
+    return tensor.to_local() if is_sharded(tensor) else tensor
 
 
 def whole(tensor: Any) -> Tensor:

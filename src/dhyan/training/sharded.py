@@ -3,6 +3,7 @@
 So are its gradient and its optimizer state. A layer's weights are whole only while it computes.
 """
 
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from copy import deepcopy
@@ -53,6 +54,8 @@ def shard_copy(model: Seq2Seq, parallel: DataParallel, device: torch.device) -> 
         if value not in _registered:
             register_dataclass(value)
             _registered.add(value)
+    # Keys and values are views of one projection; nothing changes them in place.
+    warnings.filterwarnings("ignore", message=".*returned a view tensor.*")
     root = LossModule(deepcopy(model))
     group = parallel.group or distributed.group.WORLD
     assert group is not None
@@ -68,6 +71,7 @@ def shard_copy(model: Seq2Seq, parallel: DataParallel, device: torch.device) -> 
     for module in root.modules():
         if isinstance(module, FSDPModule):
             module.set_gradient_divide_factor(1.0)  # the loss is divided by all tokens already
+            module.set_force_sum_reduction_for_comms(True)  # the only one that Gloo has
     return root
 
 

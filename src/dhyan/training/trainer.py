@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dhyan.checkpoint import CheckpointWriteError
 from dhyan.models.seq2seq import Seq2Seq
-from dhyan.training.data_parallel import DataParallel
+from dhyan.training.data_parallel import DataParallel, local
 from dhyan.training.divergence import all_finite, divergence_error, optimizer_tensors
 from dhyan.training.early_stopping import out_of_patience, record_validation
 from dhyan.training.ema import WeightEMA
@@ -230,8 +230,8 @@ class Trainer:
     def _is_finite(self) -> bool:
         """Whether every number that a checkpoint would hold is finite."""
         state = optimizer_tensors(self.optimizer)
-        finite = all_finite((*state, *self.weights().values(), *self.model.parameters()))
-        return all(self.parallel.gather(finite))
+        tensors = (*state, *self.weights().values(), *self.model.parameters())
+        return all(self.parallel.gather(all_finite(map(local, tensors))))
 
     def _restore_checkpoint(self) -> Restored:
         """Load the last checkpoint, and continue with the batches after those of the diverged run."""
