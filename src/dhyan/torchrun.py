@@ -34,8 +34,16 @@ def is_first() -> bool:
     return "WORLD_SIZE" not in os.environ or os.environ.get("RANK", "0") == "0"
 
 
-def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> int:
-    """Run `python -m dhyan` with these arguments in several processes; returns its exit code.
+def launch(
+    arguments: Sequence[str],
+    *,
+    processes: int,
+    max_restarts: int,
+    command: Sequence[str] = (sys.executable, "-m", "dhyan"),
+) -> int:
+    """Run a command, by default dhyan, with these arguments in several processes.
+
+    Returns its exit code.
 
     They meet at a file, so no port is open but those between them, on the loopback interface. If
     one is killed or fails, all are started again, and resume from the newest checkpoint.
@@ -62,7 +70,7 @@ def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> in
             shutdown_timeout=SHUTDOWN_SECONDS,
         )
         try:
-            elastic_launch(config, sys.executable)("-m", "dhyan", *arguments)
+            elastic_launch(config, command[0])(*command[1:], *arguments)
         except SignalException as stopped:
             return _read(status, default=128 + stopped.sigval)
         except ChildFailedError as failed:
@@ -91,6 +99,13 @@ def report_final(code: int) -> bool:
 def has_final_code() -> bool:
     """Whether a process of an attempt before reported an exit code."""
     return os.path.exists(os.environ[STATUS_FILE])
+
+
+def is_lost_connection(error: RuntimeError) -> bool:
+    """Whether an exchange failed since another process has ended."""
+    from torch.distributed import DistError
+
+    return isinstance(error, DistError) or "gloo/transport" in str(error)
 
 
 def has_launcher() -> bool:

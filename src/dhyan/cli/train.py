@@ -1,6 +1,7 @@
 """`dhyan train`: train a model by a recipe in a run folder, or resume a run."""
 
 import logging
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ from dhyan.torchrun import (
     has_launcher,
     is_first,
     is_launched,
+    is_lost_connection,
     launch,
     report_final,
 )
@@ -180,6 +182,11 @@ def final_status() -> Iterator[None]:
     except typer.Exit as error:
         report_final(error.exit_code)
         raise typer.Exit(Exit.SUCCESS) from None
+    except RuntimeError as error:
+        if not is_lost_connection(error):
+            raise
+        warn(f"process {os.environ['RANK']} lost the connection to another process; all end")
+        raise typer.Exit(Exit.BUG) from None
 
 
 def _is_run_to_resume(recipe: str, out: str) -> bool:
