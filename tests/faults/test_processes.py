@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -89,7 +90,9 @@ def test_a_run_whose_first_process_is_killed_ends_in_the_same_bits(corpus, tmp_p
         killed = 0
         for kill in range(kills):
             target = 1 + 3 * kill
-            wait_for(lambda: newest_step(out) >= target and process_of_first(out) != killed, process)  # noqa: B023
+            wait_for(
+                lambda: newest_step(out) >= target and process_of_first(out) != killed, process
+            )  # noqa: B023
             killed = process_of_first(out)
             os.kill(killed, signal.SIGKILL)
         assert process.wait(120) == 0, (tmp_path / "log").read_text()
@@ -209,3 +212,35 @@ def test_a_process_that_hangs_is_found_and_all_start_again(corpus, tmp_path):
     subprocess.run([sys.executable, "-m", "dhyan", *words], env=environ(), check=True)
     assert files_at(out, steps) == files_at(alone, steps)
     print(f"found after {found:.1f} s, training again after {again:.1f} s")
+
+
+@pytest.mark.slow
+def test_two_agents_of_torchrun_restart_together(corpus, tmp_path):
+    """As on two hosts: each has an agent, they meet at an address, and one loses its process."""
+    out, alone, steps = tmp_path / "two-agents", tmp_path / "alone", 12
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+    agent = (
+        "-m", "torch.distributed.run", "--nnodes", 2, "--nproc-per-node", 1, "--max-restarts", 3,
+        "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "test",
+        "--local-addr", "127.0.0.1", "--monitor-interval", 0.2, "--no-python",
+    )  # fmt: skip
+    words = (*agent, *forked_python("-m", "dhyan"), *train_words(corpus, out, steps))
+    safe = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    with open(tmp_path / "log", "w") as log:
+        agents = [
+            subprocess.Popen(
+                forked_python(*words), env=environ() | safe, stdout=log, stderr=subprocess.STDOUT
+            )
+            for _ in range(2)
+        ]
+        wait_for(lambda: newest_step(out) >= 3, agents[0])
+        os.kill(process_of_first(out), signal.SIGKILL)
+        codes = [process.wait(120) for process in agents]
+    text = (tmp_path / "log").read_text()
+    assert codes == [0, 0], text
+    assert text.count("resuming from") == 1
+    words = [*train_words(corpus, alone, steps), "--threads", "1"]
+    subprocess.run(forked_python("-m", "dhyan", *words), env=environ(), check=True)
+    assert files_at(out, steps) == files_at(alone, steps)

@@ -6,7 +6,7 @@ Words: the store to meet at, the number of this process, how many there are, the
 import hashlib
 import json
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +16,15 @@ from torch import distributed
 from dhyan.checkpoint import CheckpointWriteError, read_checkpoint
 from dhyan.errors import UserError
 from dhyan.run import train
+from dhyan.training import cuda_graph
 from dhyan.training.data_parallel import DataParallel, bit_sum, whole
 from dhyan.training.events import Stepped
 from dhyan.training.gradients import TreeSum
 from dhyan.training.resume import training_tensors
 from tests.tiny_models import tiny_recipe, write_corpus
+from tests.training.test_steps import Sized
+from tests.training.test_trainer import make_trainer, weights
+from tests.training.test_update import FakeRecorder, fused
 
 SIZES = (1, 2, 4)
 ELASTIC = ((2, 3), (1, 5), (4, 6), (2, 9))  # so many processes, up to a step
@@ -191,6 +195,24 @@ class Scenarios:
                 except UserError as error:
                     messages.append(str(error))
         return messages
+
+    def check_graphs(self):
+        """Updates by CUDA graphs, which are replayed on the CPU here, without and with a fixed order."""
+        replaced = cuda_graph.GraphRecorder, cuda_graph.synchronization_is_an_error
+        cuda_graph.GraphRecorder = FakeRecorder
+        cuda_graph.synchronization_is_an_error = nullcontext
+        ends = {}
+        for exact in (False, True):
+            for size in SIZES:
+                if parallel := self.parallel(size):
+                    options = {"ema": 0.9, "gradient_accumulation": 4, "exact": exact}
+                    trainer = fused(make_trainer(batches=Sized(), dropout=0.2, **options)[0])
+                    trainer.parallel, trainer.make_update = parallel, cuda_graph.CudaGraphUpdate
+                    list(trainer.run(3))
+                    ends[f"{exact} {size}"] = weights(trainer).tolist()
+                distributed.barrier()
+        cuda_graph.GraphRecorder, cuda_graph.synchronization_is_an_error = replaced
+        return ends
 
     def check_tree(self):
         """Gradients of micro-batches added up by any number of processes, in the same order."""

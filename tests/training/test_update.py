@@ -220,7 +220,10 @@ EVERYTHING = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
+EXACT = {**EVERYTHING, "exact": True}
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING, EXACT], ids=["plain", "everything", "exact"])
 @pytest.mark.parametrize("optimizer_class", [torch.optim.Adam, torch.optim.SGD])
 def test_cuda_graphs_end_in_the_same_weights(fake_graphs, options, optimizer_class):
     plain = fused(make_trainer(dropout=0.3, **options)[0], optimizer_class)

@@ -62,7 +62,9 @@ class RunFolder:
         state = asdict(trainer.state)
         named = {**weights, **tensors}  # the names of the latter have a colon
         parallel.check_equal(named, asdict(trainer.state), "the weights or the state")
-        weights, tensors = (self._whole(part, keep=parallel.is_first) for part in (weights, tensors))
+        weights, tensors = (
+            self._whole(part, keep=parallel.is_first) for part in (weights, tensors)
+        )
         step = trainer.state.step
         is_saved = trainer.saved_step == step
         parallel.from_first(lambda: self._save(trainer.state, weights, tensors, is_saved=is_saved))
