@@ -197,7 +197,7 @@ class Scenarios:
         return messages
 
     def check_graphs(self):
-        """Updates by CUDA graphs, which are replayed on the CPU here, without and with a fixed order."""
+        """Updates by CUDA graphs, which the CPU replays here, without and with a fixed order."""
         replaced = cuda_graph.GraphRecorder, cuda_graph.synchronization_is_an_error
         cuda_graph.GraphRecorder = FakeRecorder
         cuda_graph.synchronization_is_an_error = nullcontext

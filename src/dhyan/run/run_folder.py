@@ -59,7 +59,6 @@ class RunFolder:
         The checkpoint a run resumed from is not written again.
         """
         parallel, weights, tensors = trainer.parallel, trainer.weights(), training_tensors(trainer)
-        state = asdict(trainer.state)
         named = {**weights, **tensors}  # the names of the latter have a colon
         parallel.check_equal(named, asdict(trainer.state), "the weights or the state")
         weights, tensors = (

@@ -137,7 +137,7 @@ class Trainer:
             yield Stopped(self.state.step, self.stop_reason)
 
     def stop(self, reason: str) -> None:
-        """End the run after the current step, of several processes after a report, with a checkpoint."""
+        """End the run after this step, of several processes after a report, with a checkpoint."""
         self._stop_request = reason
         if self.parallel.count == 1:
             self.stop_reason = reason
