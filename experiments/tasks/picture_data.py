@@ -16,7 +16,7 @@ from dhyan.data.scene_cells import scene_cell_pairs
 from dhyan.data.scenes import Scene, generate_scenes
 from dhyan.data.write_pictures import Example, write_pictures
 from dhyan.text.image_frames import COLOURS
-from experiments.tasks.fonts import FOLDER, HELD_OUT, TRAINING, find_fonts
+from experiments.tasks.fonts import FOLDER, HELD_OUT, TRAINING, VALIDATION, find_fonts
 
 VALID_SEED, TEST_SEED = 2, 3
 PART, FIRST_PART = 500, 1000  # training lines that are drawn at once; the seed of the first of them
@@ -36,7 +36,7 @@ def write_ocr_data(
     fonts: Path = FOLDER,
     jobs: int = 1,
 ) -> None:
-    """`train`, `valid` in training fonts; `test-sentences`, `-words`, `-digits` in held-out fonts.
+    """`train`, `valid`, and `test-sentences`, `-words`, `-digits`, each in fonts of its own.
 
     With a height, pictures of training have it and few grey values, so that their files are small.
     Boxes of letters are measured for the tests, and with `boxes` for the training too. Training
@@ -55,7 +55,7 @@ def write_ocr_data(
     write_lines(
         out / "valid",
         texts,
-        find_fonts(TRAINING, fonts),
+        find_fonts(VALIDATION, fonts),
         seed=VALID_SEED,
         height=height,
         boxes=boxes,
@@ -70,7 +70,8 @@ def _draw_part(
     number: int, texts: Sequence[str], *, fonts: Sequence[Path], height: int, boxes: bool
 ) -> list[Example]:
     """Some lines of the training set."""
-    lines = rendered_lines(texts, fonts, seed=FIRST_PART + number, boxes=boxes)
+    seed = FIRST_PART + number
+    lines = rendered_lines(texts, fonts, seed=seed, boxes=boxes, other_letters=True)
     return [small_line(line, height) if height else _line(line) for line in lines]
 
 
