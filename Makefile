@@ -93,7 +93,7 @@ tracer:
 # Torch first and pinned, so that no other package chooses a build of it. Bytecode is written when a
 # module is first imported: of twenty thousand files most never are. Triton comes with a GPU's
 # torch; elsewhere it is installed for its interpreter, by which the kernels are tested.
-.venv/ready: pyproject.toml constraints.txt hatch_build.py $(wildcard src/dhyan/cpu_engine/csrc/*)
+.venv/ready: pyproject.toml constraints.txt hatch_build.py $(wildcard src/dhyan/*/csrc/*)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhyan needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --no-compile -c constraints.txt torch numpy
