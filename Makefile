@@ -44,10 +44,10 @@ check: lint browser tracer      ## what a developer runs before every commit
 test-all: test          ## every test, then the long soaks, kept as a result
 	$(BIN)/python -m benchmarks soak-tests
 
-sanitize: .venv/ready   ## the tests of the CPU engine under the sanitizers of addresses and undefined behaviour
+sanitize: .venv/ready   ## the tests of the C++ code under the sanitizers of addresses and undefined behaviour
 	$(BIN)/python hatch_build.py -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-	  $(BIN)/python -m pytest -q tests/cpu_engine; code=$$?; $(BIN)/python hatch_build.py; exit $$code
+	  $(BIN)/python -m pytest -q tests/cpu_engine tests/text/test_bpe_dropout.py; code=$$?; $(BIN)/python hatch_build.py; exit $$code
 
 format: .venv/ready     ## let ruff mend what it can
 	$(BIN)/ruff check --fix

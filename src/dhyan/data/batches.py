@@ -13,7 +13,7 @@ from dhyan.data.store import Examples
 from dhyan.seeds import derive_seeds
 from dhyan.special_tokens import BOS, EOS
 
-WINDOW, BPE_DROPOUT_WINDOW = 2**16, 2**14  # the smaller where resegmenting takes time
+WINDOW = 2**16
 FINE_STEPS = 8  # up to so many times the multiple, lengths are rounded to the multiple itself
 
 Rows = Int64[np.ndarray, " _"]
@@ -39,14 +39,12 @@ class Batches:
         *,
         tokens_per_batch: int,
         seed: int,
-        window: int | None = None,
+        window: int = WINDOW,
         multiple: int = 1,
         max_length: int = 2**31,
     ) -> None:
         if not len(examples):
             raise ValueError("there are no examples to make batches of")
-        if window is None:
-            window = BPE_DROPOUT_WINDOW if examples.bpe_dropout else WINDOW
         if min(tokens_per_batch, window, multiple) < 1:
             raise ValueError(f"{tokens_per_batch=}, {window=} and {multiple=} must be at least 1")
         self.examples = examples
