@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import RESULTS, import_results, write_result
+from benchmarks.report import RESULTS, import_results, write_device_result, write_result
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,23 @@ def _threads(options: Namespace) -> None:
     print(write_result("threads", threads()))
 
 
+def _bpe_dropout(options: Namespace) -> None:
+    from dhyan.cli import let_idle_threads_sleep
+
+    let_idle_threads_sleep()  # before torch is imported
+    import torch
+
+    from benchmarks.bpe_dropout import bpe_dropout
+
+    data = None if options.data == "primer" else Path(options.data)
+    figures = bpe_dropout(data, options.rounds, options.seconds)
+    accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    path = write_device_result(
+        "bpe-dropout", figures, accelerator=accelerator, folder=options.folder
+    )
+    print(path, *figures["misses"], sep="\n")
+
+
 def _cpu_translation(options: Namespace) -> None:
     from dhyan.cli import let_idle_threads_sleep
 
@@ -152,6 +169,18 @@ def _cpu_translation(options: Namespace) -> None:
 
     figures = cpu_translation(options.data, options.rounds, options.threads)
     print(write_result(WHAT, figures), write_page(), *figures["misses"], sep="\n")
+
+
+def _processes(options: Namespace) -> None:
+    from benchmarks.processes import WHAT, processes
+
+    print(write_result(WHAT, processes()))
+
+
+def _expected_efficiency(options: Namespace) -> None:
+    from benchmarks.expected_efficiency import WHAT, expected_efficiency, write_page
+
+    print(write_result(WHAT, expected_efficiency()), write_page())
 
 
 def _soak_tests(options: Namespace) -> None:
@@ -292,6 +321,13 @@ COMMANDS = {
     "threads": Command(
         "Training throughput by threads and wait policy, alone and beside busy processes.", _threads
     ),
+    "processes": Command(
+        "Training throughput of two processes with a core each, beside one process.", _processes
+    ),
+    "expected-efficiency": Command(
+        "Efficiency on 8, 64 and 512 GPUs, computed from one GPU and link bandwidths.",
+        _expected_efficiency,
+    ),
     "cpu-translation": Command(
         "Translation on a CPU beside CTranslate2 and PyTorch: throughput, BLEU, startup.",
         _cpu_translation,
@@ -299,6 +335,16 @@ COMMANDS = {
             Argument("data", "folder with test_2016_flickr.en and .fr of Multi30k", Path),
             Argument("rounds", "rounds of each system", int, 7),
             Argument("threads", "CPU threads", int, 2),
+        ),
+    ),
+    "bpe-dropout": Command(
+        "Training with and without BPE dropout, side by side; segmentation alone.",
+        _bpe_dropout,
+        (
+            Argument("data", "folder with train and valid as .en.xz and .hi.xz", str, "primer"),
+            Argument("rounds", "bursts of each variant", int, 3),
+            Argument("seconds", "seconds of a burst", float, 8.0),
+            Argument("folder", "folder of the result file", Path, RESULTS),
         ),
     ),
     "soak-tests": Command("Run the soak tests; outcome, time and output of each.", _soak_tests),

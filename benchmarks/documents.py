@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks import (
     cpu_translation,
+    expected_efficiency,
     exports,
     first_minutes,
     import_parity,
@@ -45,6 +46,7 @@ def check_documents() -> list[str]:
         _check_studio_page,
         _check_cpu_page,
         _check_exports,
+        _check_scale_page,
         _check_import_page,
         _check_task_tables,
     )
@@ -185,6 +187,11 @@ def _check_exports() -> Iterator[str]:
     }
     if any(exports.stored(*marks).strip() != text.strip() for marks, text in made.items()):
         yield "docs/how-to/export.md: figures differ from the newest result of `exports`"
+
+
+def _check_scale_page() -> Iterator[str]:
+    if expected_efficiency.stored().strip() != expected_efficiency.block().strip():
+        yield "docs/how-to/scale.md: the table differs from the newest `expected-efficiency`"
 
 
 def _check_import_page() -> Iterator[str]:

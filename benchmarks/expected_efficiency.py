@@ -1,6 +1,7 @@
-"""Expected efficiency on many GPUs: from figures of one, link bandwidths and the planning of batches."""
+"""Expected efficiency on many GPUs, from figures of one, link bandwidths and batch planning."""
 
 import json
+from dataclasses import replace
 from math import log2
 from pathlib import Path
 from time import process_time
@@ -12,7 +13,6 @@ import torch
 from benchmarks.report import newest
 from benchmarks.speed.model_recipes import FULL
 from benchmarks.speed.model_recipes import transformer as transformer_recipe
-from dataclasses import replace
 from dhyan.data.batches import WINDOW, Batches
 from dhyan.data.store import Examples, TokenSequences
 from dhyan.models.build import build_model
@@ -23,8 +23,12 @@ PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "scale.md"
 BEGIN, END = "<!-- efficiency: computed -->", "<!-- efficiency: end -->"
 GPUS = (8, 64, 512)
 BATCHES = (1, 8)  # of a process in a step
-MODELS = {"base": ("width 512", FULL), "big": ("width 1024", replace(FULL, width=1024, feed_forward_width=4096, heads=16))}
+MODELS = {
+    "base": ("width 512", FULL),
+    "big": ("width 1024", replace(FULL, width=1024, feed_forward_width=4096, heads=16)),
+}
 TOKENS, LENGTH = 16_384, 32  # of a batch, and of its sentences, in the measurement
+FELT = 0.05  # share of a step from which adding up gradients is said to bind
 ASSUMED = {
     "gpus_per_host": 8,
     "nvlink_bytes_per_second": 450e9,  # one direction of an H200's 900 GB/s
@@ -73,7 +77,11 @@ def row(
     reduce = all_reduce(weights * ASSUMED["bytes_per_gradient"], gpus)
     plan = gpus * batches * TOKENS / LENGTH / planned
     step = max(compute + reduce, plan)
-    binds = "planning" if plan > compute + reduce else "gradients" if reduce > 0.05 * step else "computing"
+    binds = "computing"
+    if reduce > FELT * step:
+        binds = "gradients"
+    if plan > compute + reduce:
+        binds = "planning"
     return {
         "model": name,
         "weights": weights,
@@ -124,21 +132,28 @@ def _sequences(lengths: np.ndarray) -> TokenSequences:
     return TokenSequences(np.zeros(1, np.int32), offsets)
 
 
+COLUMNS = (
+    "model", "GPUs", "batches per GPU", "target tokens per step", "computing", "gradients",
+    "planning", "efficiency", "million tokens/s", "binds first",
+)  # fmt: skip
+
+
 def table(figures: dict[str, Any]) -> str:
     """The rows as a table of the page."""
-    lines = [
-        "| model | GPUs | batches of a GPU per step | target tokens per step | computing | gradients | planning "
-        "| efficiency | million tokens/s | binds first |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
-    ]
+    lines = [f"| {' | '.join(COLUMNS)} |", f"|---|{'--:|' * (len(COLUMNS) - 2)}---|"]
     for row in figures["rows"]:
         times = (row[f"{part}_seconds"] * 1000 for part in ("compute", "gradient", "planning"))
-        lines.append(
-            f"| {row['model']} | {row['gpus']} | {row['batches_per_process']} "
-            f"| {row['tokens_per_step']:,} | "
-            + " | ".join(f"{time:.1f} ms" for time in times)
-            + f" | {row['efficiency']:.0%} | {row['tokens_per_second'] / 1e6:,.1f} | {row['binds']} |"
+        cells = (
+            row["model"],
+            row["gpus"],
+            row["batches_per_process"],
+            f"{row['tokens_per_step']:,}",
+            *(f"{time:.1f} ms" for time in times),
+            f"{row['efficiency']:.0%}",
+            f"{row['tokens_per_second'] / 1e6:,.1f}",
+            row["binds"],
         )
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -146,12 +161,17 @@ def block() -> str:
     """What the page shows: the table of the newest result, and its sources."""
     path = newest(WHAT)
     figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
-    weights = {row["model"]: row["weights"] / 1e6 for row in figures["rows"]}
+    base, big = (
+        next(row["weights"] for row in figures["rows"] if row["model"] == name) / 1e6
+        for name in MODELS
+    )
+    results = "../../benchmarks/results"
     return (
-        f"{table(figures)}\nOne H200: [{figures['one_gpu']}](../../benchmarks/results/{figures['one_gpu']}) "
-        f"(bf16, batches of {TOKENS:,} tokens, {weights['base']:.0f} and {weights['big']:.0f} million weights). "
-        f"One core plans {figures['sentences_planned_per_second'] / 1e6:.1f} million sentences a second "
-        f"([computed](../../benchmarks/results/{path.name})).\n"
+        f"{table(figures)}\n"
+        f"One H200 was [measured]({results}/{figures['one_gpu']}) in bf16 with batches of "
+        f"{TOKENS:,} tokens; the models have {base:.0f} and {big:.0f} million weights. A core plans "
+        f"{figures['sentences_planned_per_second'] / 1e6:.1f} million sentences a second "
+        f"([computed]({results}/{path.name})).\n"
     )
 
 

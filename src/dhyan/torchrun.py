@@ -2,10 +2,11 @@
 
 import logging
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -15,6 +16,7 @@ STATUS_FILE = "DHYAN_STATUS_FILE"
 STORE_FOLDER = "DHYAN_STORE_FOLDER"  # where the processes meet, instead of at a port
 RESTART_SECONDS = 0.2  # between two looks at the processes
 SHUTDOWN_SECONDS = 30  # until processes that do not end are killed
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # by the agent
 SAFE_SETTINGS = {
     # A store that outlives an attempt has the addresses of processes that are gone.
     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
@@ -52,7 +54,7 @@ def launch(
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    with tempfile.TemporaryDirectory(prefix="dhyan-train-") as folder:
+    with tempfile.TemporaryDirectory(prefix="dhyan-train-") as folder, restored_process():
         status = Path(folder) / "status"
         os.environ.update({**SAFE_SETTINGS, STORE_FOLDER: folder, STATUS_FILE: str(status)})
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
@@ -83,6 +85,20 @@ def launch(
             )
             return 1
         return _read(status, default=0)
+
+
+@contextmanager
+def restored_process() -> Iterator[None]:
+    """Afterwards the process has the environment and the signal handlers it had before."""
+    environment = dict(os.environ)
+    handlers = {number: signal.getsignal(number) for number in HANDLED}
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(environment)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def report_final(code: int) -> bool:
