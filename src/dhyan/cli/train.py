@@ -128,7 +128,9 @@ def train(
         "training.tensorboard": tensorboard,
         "training.seed": seed,
     }
-    log_to_stderr(quiet=quiet or not is_first())
+    log_to_stderr(quiet=quiet)
+    if not is_first():  # the first process logs the same
+        logging.getLogger("dhyan").setLevel(logging.ERROR)
     recipe = recipe or init_from
     if not recipe:
         raise UserError("Missing argument 'RECIPE'; see dhyan train --help")

@@ -76,23 +76,17 @@ def make_trainer(
     if validation is None:
         check_validation_available(training)
     fast = device.type == "cuda" and training.kernels == "auto"
-    reference = training.kernels == "reference"
     make_update: Callable[[UpdateContext], Update] = (
         CudaGraphUpdate
         if fast and batches.multiple > 1  # otherwise few shapes would occur twice
-        else partial(EagerUpdate, reference_kernels=reference)
+        else partial(EagerUpdate, reference_kernels=training.kernels == "reference")
     )
     if training.shard_weights and parallel.count > 1:
         from dhyan.training.sharded import ShardedUpdate, shard_copy  # a second to import
 
         root = shard_copy(model, parallel, device)
         steps = Steps(batches, training.gradient_accumulation, parallel)
-        make_update = partial(
-            ShardedUpdate,
-            root=root,
-            micro_batches=steps.most_of_a_process,
-            reference_kernels=reference,
-        )
+        make_update = partial(ShardedUpdate, root=root, micro_batches=steps.most_of_a_process)
         model = root.model
         validate = ValidationOfShards(validation, model) if validation else None
     return Trainer(

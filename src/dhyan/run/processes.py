@@ -13,6 +13,7 @@ from torch import distributed
 from torch.distributed import FileStore, Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
+from dhyan.errors import UserError, spell_option
 from dhyan.torchrun import STORE_FOLDER
 from dhyan.training.data_parallel import DataParallel
 
@@ -52,9 +53,19 @@ def _meeting_point() -> Store:
 
 
 def local_device(device: torch.device) -> torch.device:
-    """The GPU of this process among those of its host, if a GPU was asked for without a number."""
-    if device.type != "cuda" or device.index is not None or "LOCAL_RANK" not in os.environ:
+    """The GPU of this process among those of its host; without a GPU, or alone, the device itself."""
+    processes = processes_of_host()
+    if device.type != "cuda" or processes == 1:
         return device
+    if device.index is not None:
+        raise UserError(
+            f"device {device} is one GPU, and there are {processes} processes: give cuda"
+        )
+    if processes > (gpus := torch.cuda.device_count()):
+        raise UserError(
+            f"{processes} processes, and {gpus} GPUs here: start {gpus}, one for each, or give "
+            f"{spell_option('device', 'cpu')}"
+        )
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     return device

@@ -5,7 +5,6 @@ So are its gradient and its optimizer state. A layer's weights are whole only wh
 
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from copy import deepcopy
 from itertools import chain
 from typing import cast
@@ -80,7 +79,7 @@ class ShardedUpdate:
 
     Every process takes part in gathering the weights of each layer, so all compute the same number
     of micro-batches: where one has fewer, it adds some without labels. Only the last of a step
-    exchanges gradients.
+    exchanges gradients. It uses reference kernels: fused ones read weights outside of their layer.
     """
 
     def __init__(
@@ -89,12 +88,10 @@ class ShardedUpdate:
         *,
         root: LossModule,
         micro_batches: int,
-        reference_kernels: bool = False,
     ) -> None:
         self.context = context
         self.root = root
         self.micro_batches = micro_batches
-        self.reference_kernels = reference_kernels
 
     @property
     def exchanged(self) -> bool:
@@ -130,7 +127,7 @@ class ShardedUpdate:
     def _loss(self, part: MicroBatch, tokens: int, step: int) -> Float[Tensor, ""]:
         """Forward and backward pass of a micro-batch; its loss."""
         try:
-            with reference_kernels() if self.reference_kernels else nullcontext():
+            with reference_kernels():
                 loss = self.root(self.context.objective, part.batch, step)
             (loss / tokens).backward()
         except (RuntimeError, MemoryError) as error:
