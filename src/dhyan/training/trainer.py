@@ -104,11 +104,11 @@ class Trainer:
                     check_due = self._check_due(until)
                     if check_due or self.settings.report_due(self.state.step):
                         results = read_results(pending, self.parallel)
-                        self._agree_to_stop()
+                        check_due = self._agree_to_stop() or check_due
                         self._count(results)
                         yield from self._report(results, start)
                         pending, start = [], perf_counter()
-                        check_due = check_due or self._skips_too_many() or bool(self.stop_reason)
+                        check_due = check_due or self._skips_too_many()
                 check_due = False
 
                 # Recover from divergence before anything is validated or saved.
@@ -187,11 +187,13 @@ class Trainer:
         split = parts > len(loaded.micro_batches)
         return PendingStep(step, loaded.positions, result, loaded.tokens, parts, split)
 
-    def _agree_to_stop(self) -> None:
-        """Stop if any process was told to: all of them, after the same step."""
-        if self.parallel.count > 1:
-            reasons = self.parallel.gather(self._stop_request)
-            self.stop_reason = self.stop_reason or next(filter(None, reasons), "")
+    def _agree_to_stop(self) -> bool:
+        """Whether several processes end the run now, since one of them was told to."""
+        if self.parallel.count == 1:
+            return False
+        reasons = self.parallel.gather(self._stop_request)
+        self.stop_reason = self.stop_reason or next(filter(None, reasons), "")
+        return bool(self.stop_reason)
 
     def _check_due(self, until: int) -> bool:
         step, settings = self.state.step, self.settings
