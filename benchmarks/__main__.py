@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import RESULTS, import_results, write_device_result, write_result
+from benchmarks.report import (
+    RESULTS,
+    import_results,
+    replace_block,
+    write_device_result,
+    write_result,
+)
 
 
 @dataclass(frozen=True)
@@ -172,9 +178,11 @@ def _cpu_translation(options: Namespace) -> None:
 
 
 def _processes(options: Namespace) -> None:
-    from benchmarks.processes import WHAT, processes
+    from benchmarks.expected_efficiency import PAGE
+    from benchmarks.processes import BEGIN, END, WHAT, block, processes
 
     print(write_result(WHAT, processes()))
+    replace_block(PAGE, BEGIN, END, block())
 
 
 def _expected_efficiency(options: Namespace) -> None:

@@ -16,6 +16,7 @@ from benchmarks import (
     ladder,
     ladder_page,
     model_page,
+    processes,
     real_ladder,
     real_ladder_page,
     results_page,
@@ -23,7 +24,7 @@ from benchmarks import (
     task_tables,
 )
 from benchmarks.goodput_under_failures import TARGET_SHARE
-from benchmarks.report import newest
+from benchmarks.report import block_of, newest
 from benchmarks.speed import tables
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -190,8 +191,10 @@ def _check_exports() -> Iterator[str]:
 
 
 def _check_scale_page() -> Iterator[str]:
-    if expected_efficiency.stored().strip() != expected_efficiency.block().strip():
-        yield "docs/how-to/scale.md: the table differs from the newest `expected-efficiency`"
+    page = expected_efficiency.PAGE
+    for part in (expected_efficiency, processes):
+        if block_of(page, part.BEGIN, part.END).strip() != part.block().strip():
+            yield f"docs/how-to/scale.md: figures differ from the newest result of `{part.WHAT}`"
 
 
 def _check_import_page() -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.report import newest
+from benchmarks.report import newest, replace_block
 from benchmarks.speed.model_recipes import FULL
 from benchmarks.speed.model_recipes import transformer as transformer_recipe
 from dhyan.data.batches import WINDOW, Batches
@@ -177,11 +177,5 @@ def block() -> str:
 
 def write_page() -> Path:
     """Put the table into the page."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{block()}{END}{rest.partition(END)[2]}", encoding="utf-8")
+    replace_block(PAGE, BEGIN, END, block())
     return PAGE
-
-
-def stored() -> str:
-    """The table as the page has it."""
-    return PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]

@@ -1,5 +1,6 @@
 """Training throughput of two processes with a core each, beside one process with one core."""
 
+import json
 import os
 import sys
 import tempfile
@@ -7,10 +8,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from benchmarks.report import newest
 from benchmarks.training_worker import TrainingWorker
 from dhyan.torchrun import SAFE_SETTINGS, STORE_FOLDER
 
 WHAT = "processes"
+BEGIN, END = "<!-- processes: measured -->", "<!-- processes: end -->"
 RECIPES = ("bahdanau2015-small", "transformer2017-small")
 VARIANTS: dict[str, dict[str, object]] = {"default": {}, "exact": {"training.exact": True}}
 TARGET = 1.7  # times the throughput of one process
@@ -105,3 +108,19 @@ def cpu_seconds(worker: TrainingWorker) -> float:
     """The CPU time that a process has used."""
     fields = Path(f"/proc/{worker.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def block() -> str:
+    """What the page shows: the table of the newest result."""
+    path = newest(WHAT)
+    figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
+    load = figures["load_average"][0]
+    lines = ["| recipe | by the clock | by CPU time |", "|---|--:|--:|"]
+    for name, result in figures["recipes"].items():
+        lines.append(f"| {name} | {result['ratio']:.2f}× | {result['cpu_ratio']:.2f}× |")
+    source = f"[measured](../../benchmarks/results/{path.name})"
+    return (
+        "\n".join(lines)
+        + f"\n\nThe two cores had other work meanwhile (load average {load:.0f}), so the clock "
+        f"counts waiting for it; CPU time is that of the busier process ({source}).\n"
+    )

@@ -58,7 +58,9 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch):
     assert local_device(CUDA) == torch.device("cuda:1")
     assert chosen == [torch.device("cuda:1")]
     assert local_device(CPU) == CPU
-    with pytest.raises(UserError, match="device cuda:0 is one GPU, and there are 2 processes: give"):
+    with pytest.raises(
+        UserError, match="device cuda:0 is one GPU, and there are 2 processes: give"
+    ):
         local_device(torch.device("cuda:0"))
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
     with pytest.raises(UserError, match="3 processes, and 2 GPUs here: start 2, one for each, or"):
