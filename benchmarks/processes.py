@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.report import newest
 from benchmarks.training_worker import TrainingWorker
-from dhyan.torchrun import SAFE_SETTINGS, STORE_FOLDER
+from dhyan.cli.launch_processes import SAFE_SETTINGS
+from dhyan.run.processes import STORE_FOLDER
 
 WHAT = "processes"
 BEGIN, END = "<!-- processes: measured -->", "<!-- processes: end -->"

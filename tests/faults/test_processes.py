@@ -22,7 +22,7 @@ from tests.tiny_models import as_arguments, command, environment, tiny_settings,
 
 LAUNCH = """
 import json, sys
-from dhyan.torchrun import launch
+from dhyan.cli.launch_processes import launch
 command, arguments, restarts = map(json.loads, sys.argv[1:])
 sys.exit(launch(arguments, processes=2, max_restarts=restarts, command=command))
 """

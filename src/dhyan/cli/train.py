@@ -13,6 +13,15 @@ import typer
 
 from dhyan.atomic_folder import MANIFEST
 from dhyan.checkpoint import check_not_slim, check_run, is_run
+from dhyan.cli.launch_processes import (
+    has_final_code,
+    has_launcher,
+    is_first,
+    is_launched,
+    is_lost_connection,
+    launch,
+    report_final,
+)
 from dhyan.cli.messages import Exit, log_to_stderr, warn
 from dhyan.cli.options import (
     Device,
@@ -37,15 +46,6 @@ from dhyan.cli.recipe import is_model_recipe, override_recipe, resumed_recipe
 from dhyan.config import shipped_recipes
 from dhyan.errors import UserError
 from dhyan.pretrained import find_pretrained
-from dhyan.torchrun import (
-    has_final_code,
-    has_launcher,
-    is_first,
-    is_launched,
-    is_lost_connection,
-    launch,
-    report_final,
-)
 from dhyan.training.progress_display import format_scores
 
 if TYPE_CHECKING:

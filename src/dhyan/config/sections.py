@@ -587,7 +587,7 @@ class Training:
     )
     exact: bool = setting(
         False, "Exact: the same weights, bit for bit, for any number of processes up to "
-        "gradient_accumulation; with deterministic algorithms, and one CPU thread unless --threads.",
+        "gradient_accumulation; deterministic algorithms, and one CPU thread unless more are given.",
     )  # fmt: skip
     shard_weights: bool = setting(
         False, "FSDP2 with several processes: weights, gradients and optimizer state are sharded over "

@@ -14,9 +14,9 @@ from torch.distributed import FileStore, Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
 from dhyan.errors import UserError, spell_option
-from dhyan.torchrun import STORE_FOLDER
 from dhyan.training.data_parallel import DataParallel
 
+STORE_FOLDER = "DHYAN_STORE_FOLDER"  # where processes of one host meet, instead of at a port
 JOIN_TIMEOUT = timedelta(minutes=5)
 EXCHANGE_TIMEOUT = timedelta(minutes=30)  # the first process may have vocabularies to learn
 

@@ -13,7 +13,6 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK = "lo"
 STATUS_FILE = "DHYAN_STATUS_FILE"
-STORE_FOLDER = "DHYAN_STORE_FOLDER"  # where the processes meet, instead of at a port
 RESTART_SECONDS = 0.2  # between two looks at the processes
 SHUTDOWN_SECONDS = 30  # until processes that do not end are killed
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # by the agent
@@ -53,6 +52,8 @@ def launch(
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    from dhyan.run.processes import STORE_FOLDER
 
     with tempfile.TemporaryDirectory(prefix="dhyan-train-") as folder, restored_process():
         status = Path(folder) / "status"
