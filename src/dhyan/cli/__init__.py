@@ -29,7 +29,7 @@ from dhyan.cli.studio import studio
 from dhyan.cli.tasks import tasks
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
-from dhyan.errors import UserError, command_line_spelling
+from dhyan.errors import UserError, command_line_spelling, ran_out_of_memory
 from dhyan.version import __version__
 
 UsageError: Any = typer.BadParameter.__base__  # typer exports only this subclass of it
@@ -161,9 +161,3 @@ def remedy_for(error: Exception) -> str:
         return missing if error.name == "torch" else ""
     smaller = "out of memory: make the model, training.tokens_per_batch or the beam smaller"
     return smaller if ran_out_of_memory(error) else ""
-
-
-def ran_out_of_memory(error: Exception) -> bool:
-    """Whether PyTorch or Python could not allocate memory."""
-    out_of_memory = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
-    return out_of_memory or "allocate memory" in str(error)
