@@ -43,6 +43,15 @@ from dhyan.cli.translate_io import (
     read_rows,
     read_terms,
 )
+from dhyan.cli.translate_shards import (
+    Address,
+    EngineName,
+    Out,
+    ShardOptions,
+    Shards,
+    Workers,
+    translate_shards,
+)
 from dhyan.config import DecodingChanges, DecodingOptions
 from dhyan.errors import UnsupportedOption, UserError, ran_out_of_memory
 
@@ -193,15 +202,53 @@ def translate(
     plain: PlainSearch = False,
     device: Device = "auto",
     threads: Threads = 0,
+    shards: Shards = None,
+    out: Out = None,
+    engine: EngineName = "local",
+    workers: Workers = 0,
+    address: Address = "",
 ) -> None:
-    """Translate a file or stdin, line by line.
+    """Translate a file or stdin, line by line; or, with --shards, every file of a folder.
 
     With --nbest N, each line gives up to N lines: number, score and translation, tab-separated.
     The defaults of the search are those of the recipe's section [decoding].
 
+    With --shards, several processes translate; killed ones lose and double nothing.
+
     Example: echo "Where is my key?" | dhyan translate en-hi
     """
     changes: DecodingChanges = {**decoding, "beam": beam, "nbest": nbest}
+    shard_options = ShardOptions(
+        shards=shards, out=out, engine=engine, workers=workers, address=address
+    )
+    if shards:
+        translate_shards(
+            shard_options,
+            model,
+            changes,
+            refused={
+                "FILE": file,
+                "--columns": columns,
+                "--output": output,
+                "--with": other_models,
+                "--prefix": prefix,
+                "--prefixes": prefixes,
+                "--align": align,
+                "--words": words,
+                "--json": as_json,
+            },
+            spell=_option_name,
+            device=device,
+            threads=threads,
+            glossary=read_glossary(glossary) if glossary else None,
+            forbidden=read_terms(forbid) if forbid else (),
+            source_language=source_language,
+            target_language=target_language,
+            paragraphs=paragraphs,
+            plain=plain,
+        )
+        return
+    shard_options.check_unused()
     check_output(output, file)
     style = OutputStyle(
         nbest=nbest,
