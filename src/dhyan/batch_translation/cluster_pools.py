@@ -108,9 +108,10 @@ class RayPool:
                 _node_ip_address=LOOPBACK,
             )
         # A process keeps its model from task to task.
-        self._task: Any = ray.remote(translate_shard).options(
+        as_task: Any = ray.remote(
             num_cpus=max(1, threads), num_gpus=gpus, max_retries=-1, max_calls=0
         )
+        self._task = as_task(translate_shard)
         self._out, self.slots = str(out), TASKS_PER_WORKER * max(1, workers)
 
     def __enter__(self) -> "RayPool":

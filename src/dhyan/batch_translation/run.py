@@ -84,7 +84,8 @@ def translate_shards(
     manifest names the hash of every output.
     """
     if engine not in get_args(Engine):
-        raise UserError(f"engine: {engine!r} is none of {', '.join(get_args(Engine))}")
+        names = ", ".join(get_args(Engine))
+        raise UserError(f"{spell_option('engine', engine)}: choose one of {names}")
     if engine == "local" and address:
         raise UserError(
             f"{spell_option('address', address)}: the engine local has none; choose dask or ray"
