@@ -43,7 +43,7 @@ def shard_files(number: int) -> tuple[str, ...]:
 class TokenShard:
     """The sequences of one side of a shard; its files are mapped when it is first read."""
 
-    files: tuple[Path, Path]
+    files: tuple[str, str]
     types: ShardType
 
     @cached_property
@@ -60,8 +60,8 @@ class TokenShard:
         self, rows: Int64[np.ndarray, " R"]
     ) -> tuple[Int64[np.ndarray, " R"], Int64[np.ndarray, " R"]]:
         """Where each of these sequences begins, and its length."""
-        starts = self.offsets[rows].astype(np.int64)
-        return starts, self.offsets[rows + 1].astype(np.int64) - starts
+        starts, ends = self.offsets[rows], self.offsets[rows + 1]
+        return starts.astype(np.int64), (ends - starts).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,8 @@ def _open(
     source, target = (
         ShardedSequences(
             tuple(
-                TokenShard((folder / files[at], folder / files[at + 1]), types) for files in names
+                TokenShard((f"{folder}/{files[at]}", f"{folder}/{files[at + 1]}"), types)
+                for files in names
             ),
             first_rows,
             sum(sizes),
@@ -161,7 +162,7 @@ def _spread(
     return np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
 
 
-def _memory_map(path: Path, dtype: str) -> Shaped[np.ndarray, " N"]:
+def _memory_map(path: str, dtype: str) -> Shaped[np.ndarray, " N"]:
     """The numbers of a file, mapped; a mapping of its own takes a fifth of the time of np.memmap."""
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
