@@ -26,6 +26,7 @@ from dhyan.cli.recipe import recipe
 from dhyan.cli.serve import serve
 from dhyan.cli.show import show
 from dhyan.cli.studio import studio
+from dhyan.cli.sweep import SWEEP_TRIAL, sweep, sweep_trial
 from dhyan.cli.tasks import tasks
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
@@ -44,12 +45,13 @@ WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SPIN_COUNT = "20000"  # libgomp's default is 300,000
 COMMANDS = (
     demo, studio, train, translate, predict, models, tasks, serve, export, evaluate, show, lesson,
-    compare, info, recipe, average,
+    compare, sweep, info, recipe, average,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 app.command("import")(import_)
 app.command(COMPARE_ONE, hidden=True)(compare_one)
+app.command(SWEEP_TRIAL, hidden=True)(sweep_trial)
 app.add_typer(data.app, name="data")
 
 
