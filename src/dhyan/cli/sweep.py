@@ -76,7 +76,8 @@ def sweep(
     each = threads or max(1, (os.cpu_count() or 1) // jobs)
 
     def command(folder: Path, resume: bool) -> Sequence[str]:
-        return [*plugins, SWEEP_TRIAL, str(folder), device, str(each), *(["--resume"] * resume)]
+        dhyan = [sys.executable, "-m", "dhyan", *plugins]
+        return [*dhyan, SWEEP_TRIAL, str(folder), device, str(each), *(["--resume"] * resume)]
 
     with opened.lock, sigterm_as_interrupt() as received:
         try:
@@ -103,10 +104,11 @@ def sweep_trial(
 ) -> None:
     """Train one trial of a sweep, in a process that stops when its parent ends."""
     from dhyan.run import train
+    from dhyan.sweep.run import TRIAL_RECIPE
 
     parent = os.getppid()
     log_to_stderr(quiet=False)
-    recipe = load_recipe(folder / "sweep-recipe.toml")
+    recipe = load_recipe(folder / TRIAL_RECIPE)
     run = train(recipe, folder, resume=resume, device=device, threads=threads)
     with stopped_by_signals(run.trainer) as received, plain_lines(run) as report:
         for event in run:

@@ -5,7 +5,6 @@ import json
 import logging
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -29,14 +28,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PLAN, RECIPE, JOURNAL, LOCK, LOG = "sweep.json", "recipe.toml", "journal.log", "lock", "log.txt"
+TRIAL_RECIPE = "sweep-recipe.toml"
 POLL_SECONDS = 0.2
 MAX_DEATHS = 3  # of the process of one trial
 STARTUP_TRIALS = 5  # at random, before Optuna prefers settings and prunes
 MAX_PLAN_BYTES = 2**20
-STUDY = "sweep"
+STUDY, WAITING = "sweep", "WAITING"  # a trial that someone has enqueued, with Optuna
 
 TrainCommand = Callable[[Path, bool], Sequence[str]]
-"""The arguments of the command that trains in a trial's folder, new or resumed, after `dhyan`."""
+"""The command that trains in a trial's folder by its sweep-recipe.toml, new or resumed."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Sweep:
         """An interrupted trial, else a new one, unless there are enough."""
         if waiting:
             return waiting.pop(0)
-        number = len(self.study.get_trials(deepcopy=False))
+        number = sum(trial.state.name != WAITING for trial in self._trials())
         if number >= trials:
             return None
         self.study.sampler = _make_sampler(derive_seed(self.seed, number))
@@ -119,16 +119,19 @@ class Sweep:
         """The trials that a process which ended has left."""
         import optuna
 
-        for frozen in self.study.get_trials(deepcopy=False):
-            if not frozen.state.is_finished():
+        for frozen in self._trials():
+            if not frozen.state.is_finished() and frozen.state.name != WAITING:
                 trial = optuna.Trial(self.study, frozen._trial_id)
                 yield trial, self.trial_folder(frozen.number)
+
+    def _trials(self) -> "list[optuna.trial.FrozenTrial]":
+        return self.study.get_trials(deepcopy=False)
 
     def _start(self, running: _RunningTrial, command: TrainCommand) -> TrialEnded | None:
         """Start the process of a trial; one whose settings contradict each other fails here."""
         settings = {dimension.key: dimension.suggest(running.trial) for dimension in self.space}
         running.folder.mkdir(exist_ok=True)
-        path = running.folder / "sweep-recipe.toml"
+        path = running.folder / TRIAL_RECIPE
         try:
             recipe = load_recipe(self.folder / RECIPE, settings)
         except UserError as error:
@@ -137,7 +140,7 @@ class Sweep:
         resume = any(running.folder.glob("step-*"))
         with open(running.folder / LOG, "ab") as log:
             running.process = subprocess.Popen(
-                [sys.executable, "-m", "dhyan", *command(running.folder, resume)],
+                command(running.folder, resume),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
