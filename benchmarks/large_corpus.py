@@ -46,11 +46,16 @@ RECIPE = "transformer2017-small"
 
 
 def measure(folder: Path, pairs: int, steps: int) -> dict[str, Any]:
-    """Write, prepare and train from so many pairs, and plan a billion from a shard of them."""
+    """Write, prepare and train from so many pairs, and plan a billion from a shard of them.
+
+    Text that is there already, and a preparation that was interrupted, are used again.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{name}.{side}" for name in ("train", "valid") for side in ("a", "b")]
-    seconds = {"write": _timed(lambda: write_pairs(files[0], files[1], pairs, seed=1))}
-    write_pairs(files[2], files[3], VALIDATION_PAIRS, seed=2)
+    if not (folder / f"written-{pairs}").exists():
+        write_pairs(files[0], files[1], pairs, seed=1)
+        write_pairs(files[2], files[3], VALIDATION_PAIRS, seed=2)
+        (folder / f"written-{pairs}").touch()
     options = ("--source", "--target", "--valid-source", "--valid-target")
     named = [word for pair in zip(options, map(str, files), strict=True) for word in pair]
     ready = folder / "prepared"
@@ -64,7 +69,6 @@ def measure(folder: Path, pairs: int, steps: int) -> dict[str, Any]:
         "pairs": pairs,
         "text_gigabytes": round(sum(file.stat().st_size for file in files) / 1e9, 2),
         "prepared_gigabytes": round(sum(sizes) / 1e9, 2),
-        "seconds_to_write_text": round(seconds["write"]),
         "prepare": {**prepared, "pairs_per_second": round(pairs / prepared["seconds"])},
         "train": {**trained, "steps": steps},
         "plan": plan_a_billion(folder / "billion", ready),
@@ -194,12 +198,6 @@ def _descendants(pid: int) -> Iterator[int]:
     for child in map(int, children):
         yield child
         yield from _descendants(child)
-
-
-def _timed(work: Any) -> float:
-    start = time.monotonic()
-    work()
-    return time.monotonic() - start
 
 
 def _set(settings: dict[str, Any]) -> list[str]:
