@@ -6,6 +6,7 @@ The real packages are used where they are installed: pip install 'dhyan[mlflow,w
 import json
 import shutil
 import sys
+import time
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
 
@@ -181,6 +182,7 @@ def test_wandb_writes_an_offline_run(files, tmp_path, monkeypatch):
     list(train(tiny_recipe("rnn", *files, **{"training.trackers": ["wandb"]}), out, threads=1))
     run_id = json.loads((out / "wandb.json").read_text())["run"]
     (data,) = (out / "wandb").glob(f"offline-run-*-{run_id}/run-{run_id}.wandb")
-    content = data.read_bytes()
-    for name in (b"train/loss", b"valid/chrf", b"training.steps"):
-        assert name in content
+    names, deadline = (b"train/loss", b"valid/chrf", b"training.steps"), time.monotonic() + 60
+    while not all(name in data.read_bytes() for name in names):  # its own process writes it
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
