@@ -33,6 +33,7 @@ from dhyan.cli.options import (
     Seed,
     Tensorboard,
     Threads,
+    Trackers,
     with_data_options,
 )
 from dhyan.cli.progress import (
@@ -75,6 +76,7 @@ def train(
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
     tensorboard: Tensorboard = False,
+    trackers: Trackers = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Resume: continue a run from its newest checkpoint."),
@@ -126,6 +128,7 @@ def train(
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,
         "training.tensorboard": tensorboard,
+        "training.trackers": list(trackers or ()),
         "training.seed": seed,
     }
     log_to_stderr(quiet=quiet)

@@ -69,7 +69,7 @@ from dhyan.run.resume_checks import (
     warn_about_environment,
 )
 from dhyan.run.run_folder import MetricsLog, RunFolder, save_start_recipe, shared_checkpoint
-from dhyan.run.tensorboard import TensorBoardLog
+from dhyan.run.trackers import Tracker, start_trackers
 from dhyan.seeds import derive_seed
 from dhyan.tasks import with_task
 from dhyan.text.codec import SourceCodec
@@ -112,15 +112,14 @@ class Run:
         path, training = self.folder.path, self.folder.recipe.training
         step = -1 if self.new else self.trainer.state.step
         with self.lock or nullcontext(), ExitStack() as stack:
-            logs: list[MetricsLog | TensorBoardLog] = []
+            logs: list[MetricsLog | Tracker] = []
             stack.enter_context(deterministic_algorithms(training.deterministic))
             stack.enter_context(hang_watchdog(self._progress, self.hang_timeout))
             if self.writes:
                 logs.append(MetricsLog(path / "metrics.jsonl", until=step))
-            if self.writes and training.tensorboard:
-                tensorboard = TensorBoardLog(path / "tensorboard", after=step)
-                stack.callback(tensorboard.close)
-                logs.append(tensorboard)
+                for tracker in start_trackers(self.folder.recipe, path, after=step):
+                    stack.callback(tracker.close)
+                    logs.append(tracker)
             for event in self._events():
                 for log in logs:
                     log.write(event)
