@@ -144,6 +144,12 @@ def _threads(options: Namespace) -> None:
     print(write_result("threads", threads()))
 
 
+def _translation_cost(options: Namespace) -> None:
+    from benchmarks.translation_cost import write_page
+
+    print(write_page())
+
+
 def _large_corpus(options: Namespace) -> None:
     from benchmarks.large_corpus import measure
 
@@ -240,6 +246,10 @@ COMMANDS = {
         "Contact sheets of every view and tour step: three widths, two themes, two languages.",
         _page_pictures,
         [Argument("folder", "where the sheets are written", Path)],
+    ),
+    "translation-cost": Command(
+        "GPU hours and euros of a billion sentences, from the newest results, into their page.",
+        _translation_cost,
     ),
     "large-corpus": Command(
         "`dhyan data prepare` and `dhyan train` with many pairs made by code; a plan of 10⁹ pairs.",
