@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import RESULTS, import_results, write_result
+from benchmarks.report import RESULTS, import_results, write_device_result, write_result
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,23 @@ def _translation_cost(options: Namespace) -> None:
     from benchmarks.translation_cost import write_page
 
     print(write_page())
+
+
+def _bpe_dropout(options: Namespace) -> None:
+    from dhyan.cli import let_idle_threads_sleep
+
+    let_idle_threads_sleep()  # before torch is imported
+    import torch
+
+    from benchmarks.bpe_dropout import bpe_dropout
+
+    data = None if options.data == "primer" else Path(options.data)
+    figures = bpe_dropout(data, options.rounds, options.seconds)
+    accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    path = write_device_result(
+        "bpe-dropout", figures, accelerator=accelerator, folder=options.folder
+    )
+    print(path, *figures["misses"], sep="\n")
 
 
 def _large_corpus(options: Namespace) -> None:
@@ -324,6 +341,16 @@ COMMANDS = {
             Argument("data", "folder with test_2016_flickr.en and .fr of Multi30k", Path),
             Argument("rounds", "rounds of each system", int, 7),
             Argument("threads", "CPU threads", int, 2),
+        ),
+    ),
+    "bpe-dropout": Command(
+        "Training with and without BPE dropout, side by side; segmentation alone.",
+        _bpe_dropout,
+        (
+            Argument("data", "folder with train and valid as .en.xz and .hi.xz", str, "primer"),
+            Argument("rounds", "bursts of each variant", int, 3),
+            Argument("seconds", "seconds of a burst", float, 8.0),
+            Argument("folder", "folder of the result file", Path, RESULTS),
         ),
     ),
     "soak-tests": Command("Run the soak tests; outcome, time and output of each.", _soak_tests),

@@ -1,14 +1,14 @@
 """Memory-mapped shards: a corpus as token ids in many files, of which only what is needed is read."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Int64, Integer, Shaped
+from jaxtyping import Int64, Integer, Shaped, UInt64
 
 from dhyan.batch import Tokens
 from dhyan.data.store import Resegment, TokenSequences
@@ -86,14 +86,14 @@ class ShardedSequences:
     def resegmented(
         self,
         rows: Int64[np.ndarray, " R"],
-        resegment: Resegment,
+        dropout: Resegment,
         *,
         max_length: int,
-        seeds: Iterable[int],
+        seeds: UInt64[np.ndarray, " R"],
     ) -> TokenSequences:
         """These sequences alone, resegmented; one that would pass `max_length` stays as it is."""
         rows_read = np.arange(len(rows))
-        return self.read(rows).resegmented(rows_read, resegment, max_length=max_length, seeds=seeds)
+        return self.read(rows).resegmented(rows_read, dropout, max_length=max_length, seeds=seeds)
 
     def read(self, rows: Int64[np.ndarray, " R"]) -> TokenSequences:
         """These sequences alone, in memory."""

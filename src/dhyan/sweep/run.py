@@ -15,10 +15,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dhyan.atomic_folder import check_writable, to_json_bytes
 from dhyan.config import Recipe, dump_recipe, load_recipe
-from dhyan.data.permutation import derive_seed
 from dhyan.errors import UserError, spell_option
 from dhyan.safe_io.bounded_files import UnsafeFile, read_file
 from dhyan.safe_io.json_toml import read_json
+from dhyan.seeds import derive_seed
 from dhyan.sweep.space import Dimension
 from dhyan.training.state import lower_is_better
 
