@@ -150,6 +150,12 @@ def _threads(options: Namespace) -> None:
     print(write_result("threads", threads()))
 
 
+def _translation_cost(options: Namespace) -> None:
+    from benchmarks.translation_cost import write_page
+
+    print(write_page())
+
+
 def _bpe_dropout(options: Namespace) -> None:
     from dhyan.cli import let_idle_threads_sleep
 
@@ -277,6 +283,10 @@ COMMANDS = {
         "Contact sheets of every view and tour step: three widths, two themes, two languages.",
         _page_pictures,
         [Argument("folder", "where the sheets are written", Path)],
+    ),
+    "translation-cost": Command(
+        "GPU hours and euros of a billion sentences, from the newest results, into their page.",
+        _translation_cost,
     ),
     "large-corpus": Command(
         "`dhyan data prepare` and `dhyan train` with many pairs made by code; a plan of 10⁹ pairs.",

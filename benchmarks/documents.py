@@ -22,6 +22,7 @@ from benchmarks import (
     results_page,
     studio_page,
     task_tables,
+    translation_cost,
 )
 from benchmarks.goodput_under_failures import TARGET_SHARE
 from benchmarks.report import block_of, newest
@@ -50,6 +51,7 @@ def check_documents() -> list[str]:
         _check_scale_page,
         _check_import_page,
         _check_task_tables,
+        _check_translation_cost,
     )
     return [error for check in checks for error in check()]
 
@@ -112,6 +114,12 @@ def _check_results_page() -> Iterator[str]:
 def _check_cpu_page() -> Iterator[str]:
     if not cpu_translation.page_is_current():
         yield "on-a-cpu.md: differs from the results; run `python -m benchmarks cpu-translation`"
+
+
+def _check_translation_cost() -> Iterator[str]:
+    if not translation_cost.page_is_current():
+        page = translation_cost.PAGE.name
+        yield f"{page}: differs from the results; run `python -m benchmarks translation-cost`"
 
 
 def _check_predictions() -> Iterator[str]:

@@ -20,7 +20,7 @@ import numpy as np
 
 WORDS, ALPHABETS = 20_000, ("abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyzéèàü")
 SHORTEST, LONGEST = 3, 12  # words of a sentence
-BLOCK, VALIDATION_PAIRS = 50_000, 500
+BLOCK = 50_000
 BILLION, RESUMPTIONS = 10**9, 20
 TEXT = {
     "text.tokenizer": "words",
@@ -51,13 +51,11 @@ def measure(folder: Path, pairs: int, steps: int) -> dict[str, Any]:
     Text that is there already, and a preparation that was interrupted, are used again.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{name}.{side}" for name in ("train", "valid") for side in ("a", "b")]
+    files = [folder / f"train.{side}" for side in ("a", "b")]
     if not (folder / f"written-{pairs}").exists():
         write_pairs(files[0], files[1], pairs, seed=1)
-        write_pairs(files[2], files[3], VALIDATION_PAIRS, seed=2)
         (folder / f"written-{pairs}").touch()
-    options = ("--source", "--target", "--valid-source", "--valid-target")
-    named = [word for pair in zip(options, map(str, files), strict=True) for word in pair]
+    named = ["--source", str(files[0]), "--target", str(files[1])]
     ready = folder / "prepared"
     prepare = ["data", "prepare", RECIPE, *named, *_set(TEXT), "--out", str(ready)]
     prepared = run_measured(prepare, folder / "prepare.log")

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.batch_translation.killed_jobs import (
+    DEADLINE,
     check_outputs,
     kill_and_finish,
     single_process,
+    start,
     write_shards,
 )
 from tests.tiny_models import here
@@ -46,6 +48,16 @@ def test_a_killed_worker_and_driver_lose_and_double_nothing(few, tmp_path, engin
     )
     assert killed == {"workers": 1, "drivers": drivers}
     assert not again
+    check_outputs(source, tmp_path / "out", reference)
+
+
+def test_two_commands_at_once_share_the_shards(few, tmp_path):
+    source, reference = few
+    commands = [start(source, tmp_path / "out", "--workers", 1) for _ in range(2)]
+    assert [command.wait(DEADLINE) for command in commands] == [0, 0]
+    check_outputs(source, tmp_path / "out", reference)
+    (tmp_path / "out" / "manifest.json").unlink()
+    assert start(source, tmp_path / "out").wait(DEADLINE) == 0, "nothing is left but the manifest"
     check_outputs(source, tmp_path / "out", reference)
 
 

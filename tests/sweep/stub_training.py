@@ -19,7 +19,7 @@ loss = abs(math.log10(recipe["training"]["learning_rate"]) + 3) + 1
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 (folder / "starts").open("a").write("x")
 metrics = folder / "metrics.jsonl"
-done = metrics.read_text().count("\n") if metrics.exists() and "--resume" in sys.argv else 0
+done = metrics.read_text().count("\n") if metrics.exists() else 0
 (folder / "step-0").mkdir(exist_ok=True)
 for step in range(done + 1, 6):
     with metrics.open("a") as file:

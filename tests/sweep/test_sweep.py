@@ -18,8 +18,8 @@ STUB = Path(__file__).with_name("stub_training.py")
 SPACE = ("training.learning_rate=1e-5..1e-1:log", "encoder.width=16,32")
 
 
-def stub(folder, resume):
-    return [sys.executable, "-S", str(STUB), str(folder), *(["--resume"] * resume)]
+def stub(folder):
+    return [sys.executable, "-S", str(STUB), str(folder)]
 
 
 def start(folder, space=SPACE, seed=1, **settings):
@@ -137,7 +137,7 @@ def test_settings_that_contradict_each_other_fail_alone(tmp_path):
 def test_a_training_that_fails_says_why(tmp_path):
     sweep = start(tmp_path / "sweep")
 
-    def command(folder, resume):
+    def command(folder):
         return [sys.executable, "-S", "-c", "import sys; sys.exit('dhyan: no room left')"]
 
     with sweep.lock:

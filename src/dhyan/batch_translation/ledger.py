@@ -233,12 +233,16 @@ class Ledger:
             "sources": {name: record.source for name, record in finished.items()},
         }
         outputs = {name: record.output for name, record in finished.items()}
-        manifest = write_manifest(self._folder, facts, outputs)
-        sync(self._folder / MANIFEST)
-        (self._folder / MANIFEST).replace(self.out / MANIFEST)
+        folder = self._folder / PARTS / uuid4().hex  # another process may finish at this moment
+        folder.mkdir()
+        manifest = write_manifest(folder, facts, outputs)
+        sync(folder / MANIFEST)
+        (folder / MANIFEST).replace(self.out / MANIFEST)
+        folder.rmdir()
         sync(self.out)
         for part in (self._folder / PARTS).iterdir():  # of processes that were killed
-            part.unlink(missing_ok=True)
+            if part.is_file():
+                part.unlink(missing_ok=True)
         return manifest
 
     def claim_note(self, name: str) -> tuple[int, int]:

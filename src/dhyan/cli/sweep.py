@@ -6,12 +6,21 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dhyan.cli.messages import Exit, log_to_stderr
-from dhyan.cli.options import Device, Overrides, Quiet, Threads, with_data_options
+from dhyan.cli.options import (
+    Device,
+    Overrides,
+    Quiet,
+    Source,
+    Target,
+    Threads,
+    ValidSource,
+    ValidTarget,
+)
 from dhyan.cli.progress import (
     EXIT_CODES,
     plain_lines,
@@ -36,7 +45,6 @@ Space = Annotated[
 ]
 
 
-@with_data_options
 def sweep(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="Recipe, as for dhyan train.")],
     space: Space = None,
@@ -45,8 +53,10 @@ def sweep(
         int, typer.Option(min=1, help="Trials, those of earlier runs included.")
     ] = 20,
     jobs: Annotated[int, typer.Option(min=1, help="Trials that are trained at once.")] = 1,
-    *,
-    data: dict[str, Any],
+    source: Source = "",
+    target: Target = "",
+    valid_source: ValidSource = "",
+    valid_target: ValidTarget = "",
     overrides: Overrides = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the search.")] = 1,
     device: Device = "auto",
@@ -70,14 +80,17 @@ def sweep(
                 raise UserError(f"--set {text}: {dimension.key} is in --space too; leave one out")
     if out is None:
         raise UserError("--out: name the folder of the sweep")
-    chosen = with_absolute_paths(override_recipe(recipe, overrides, data))
+    files = {"source": source, "target": target}
+    files |= {"valid_source": valid_source, "valid_target": valid_target}
+    options = {f"data.{name}": value for name, value in files.items()}
+    chosen = with_absolute_paths(override_recipe(recipe, overrides, options))
     opened = open_sweep(out, chosen, dimensions, seed=seed)
     plugins = sys.argv[1 : sys.argv.index("sweep")] if "sweep" in sys.argv else []
     each = threads or max(1, (os.cpu_count() or 1) // jobs)
 
-    def command(folder: Path, resume: bool) -> Sequence[str]:
+    def command(folder: Path) -> Sequence[str]:
         dhyan = [sys.executable, "-m", "dhyan", *plugins]
-        return [*dhyan, SWEEP_TRIAL, str(folder), device, str(each), *(["--resume"] * resume)]
+        return [*dhyan, SWEEP_TRIAL, str(folder), device, str(each)]
 
     with opened.lock, sigterm_as_interrupt() as received:
         try:
@@ -96,19 +109,15 @@ def sweep(
         raise UserError(f"{path}: no trial is complete; it says why")
 
 
-def sweep_trial(
-    folder: Path,
-    device: str,
-    threads: int,
-    resume: Annotated[bool, typer.Option("--resume")] = False,
-) -> None:
-    """Train one trial of a sweep, in a process that stops when its parent ends."""
+def sweep_trial(folder: Path, device: str, threads: int) -> None:
+    """Train one trial of a sweep, new or resumed, in a process that stops when its parent ends."""
     from dhyan.run import train
     from dhyan.sweep.run import TRIAL_RECIPE
 
     parent = os.getppid()
     log_to_stderr(quiet=False)
     recipe = load_recipe(folder / TRIAL_RECIPE)
+    resume = any(folder.glob("step-*"))
     run = train(recipe, folder, resume=resume, device=device, threads=threads)
     with stopped_by_signals(run.trainer) as received, plain_lines(run) as report:
         for event in run:

@@ -35,7 +35,7 @@ STARTUP_TRIALS = 5  # at random, before Optuna prefers settings and prunes
 MAX_PLAN_BYTES = 2**20
 STUDY, WAITING = "sweep", "WAITING"  # a trial that someone has enqueued, with Optuna
 
-TrainCommand = Callable[[Path, bool], Sequence[str]]
+TrainCommand = Callable[[Path], Sequence[str]]
 """The command that trains in a trial's folder by its sweep-recipe.toml, new or resumed."""
 
 
@@ -140,7 +140,7 @@ class Sweep:
         resume = any(running.folder.glob("step-*"))
         with open(running.folder / LOG, "ab") as log:
             running.process = subprocess.Popen(
-                command(running.folder, resume),
+                command(running.folder),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
