@@ -1,7 +1,6 @@
 """One update of the weights: forward, backward, clipping, optimizer step, and its result."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from math import isfinite
 from typing import Protocol, runtime_checkable
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from dhyan.batch import Batch
 from dhyan.data.permutation import derive_seed
 from dhyan.kernels.backend import reference_kernels
+from dhyan.kernels.cpu.products import fast_products
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.training.ema import WeightEMA
 from dhyan.training.events import Skipped
@@ -83,9 +83,9 @@ class EagerUpdate:
         context.optimizer.zero_grad(set_to_none=True)
         for index, batch in enumerate(batches):
             context.seed_batch(step, index)
-            with reference_kernels() if self.reference_kernels else nullcontext():
+            with reference_kernels() if self.reference_kernels else fast_products():
                 loss = context.objective(context.model, batch, step)
-            (loss / tokens).backward()
+                (loss / tokens).backward()
             total += loss.detach()
         norm = nn.utils.clip_grad_norm_(context.model.parameters(), context.clip_norm)
         if not is_finite(total, norm):
