@@ -154,6 +154,13 @@ def _cpu_translation(options: Namespace) -> None:
     print(write_result(WHAT, figures), write_page(), *figures["misses"], sep="\n")
 
 
+def _cpu_training(options: Namespace) -> None:
+    from benchmarks.cpu_training import WHAT, cpu_training, write_page
+
+    figures = cpu_training(options.data, options.peers, options.rounds, options.threads)
+    print(write_result(WHAT, figures), write_page(), *figures["misses"], sep="\n")
+
+
 def _soak_tests(options: Namespace) -> None:
     from benchmarks.soak_tests import run_soak_tests
 
@@ -297,6 +304,16 @@ COMMANDS = {
         _cpu_translation,
         (
             Argument("data", "folder with test_2016_flickr.en and .fr of Multi30k", Path),
+            Argument("rounds", "rounds of each system", int, 7),
+            Argument("threads", "CPU threads", int, 2),
+        ),
+    ),
+    "cpu-training": Command(
+        "Training on a CPU beside eole and OpenNMT-py: throughput, in turn.",
+        _cpu_training,
+        (
+            Argument("data", "folder with Multi30k as train, valid and test_2016_flickr", Path),
+            Argument("peers", "python of an environment with eole, OpenNMT-py", Path),
             Argument("rounds", "rounds of each system", int, 7),
             Argument("threads", "CPU threads", int, 2),
         ),

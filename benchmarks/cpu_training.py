@@ -38,7 +38,7 @@ FAMILIES = {
 PEERS = {"eole": "eole", "onmt": "OpenNMT-py"}
 OURS = {"auto": "dhyan", "fp32": "dhyan float32"}
 TARGET = 1.3  # times the best peer
-STEPS = 8  # of a burst
+STEPS = 6  # of a burst
 LANGUAGES = ("en", "de")
 
 Rate = tuple[float, float]
