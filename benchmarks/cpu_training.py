@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,10 @@ from benchmarks.report import newest
 WHAT = "cpu-training"
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "how-to" / "on-a-cpu.md"
-BEGIN, END = "<!-- tables: made by `python -m benchmarks cpu-training` -->", "<!-- end of training -->"
+BEGIN, END = (
+    "<!-- tables: made by `python -m benchmarks cpu-training` -->",
+    "<!-- end of training -->",
+)
 
 VOCABULARY, TOKENS_PER_BATCH, WIDTH, DROPOUT = 8000, 2048, 256, 0.1
 SPECIAL = 4  # ids of special tokens
@@ -69,7 +72,9 @@ class Worker:
         print(STEPS, file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the training ended: {self.log.read_text(errors='replace')[-2000:]}")
+            raise RuntimeError(
+                f"the training ended: {self.log.read_text(errors='replace')[-2000:]}"
+            )
         tokens, seconds, cpu_seconds = json.loads(line)
         return tokens / seconds, tokens / cpu_seconds
 
@@ -86,7 +91,7 @@ def cpu_training(data: Path, peers: Path, rounds: int = 9, threads: int = 2) -> 
         folder = Path(temporary)
         write_corpus(data, folder)
         results = {
-            family: measure_family(family, data, peers, folder, rounds, threads)
+            family: measure_family(family, data, peers, folder, rounds=rounds, threads=threads)
             for family in FAMILIES
         }
     figures: dict[str, Any] = {
@@ -106,7 +111,7 @@ def cpu_training(data: Path, peers: Path, rounds: int = 9, threads: int = 2) -> 
 
 
 def measure_family(
-    family: str, data: Path, peers: Path, folder: Path, rounds: int, threads: int
+    family: str, data: Path, peers: Path, folder: Path, *, rounds: int, threads: int
 ) -> dict[str, Any]:
     """Tokens per second of each system, and the medians of the ratios of each round."""
     with ExitStack() as stack:
@@ -114,9 +119,7 @@ def measure_family(
         for name, command in commands(family, data, peers, folder, threads).items():
             log = folder / f"{family}-{name}.log"
             environment = {} if "cpu_training_peer" in command[1] else {"PYTHONPATH": source_path()}
-            workers[name] = Worker(
-                command, log, OMP_NUM_THREADS=str(threads), **environment
-            )
+            workers[name] = Worker(command, log, OMP_NUM_THREADS=str(threads), **environment)
             stack.callback(workers[name].close)
             workers[name].burst()
         rates: dict[str, list[Rate]] = {name: [] for name in workers}
@@ -305,9 +308,7 @@ def write_corpus(data: Path, folder: Path) -> None:
             (folder / f"{part}.{language}").write_text(
                 "".join(" ".join(f"t{id}" for id in line) + "\n" for line in lines)
             )
-    (folder / "vocabulary.txt").write_text(
-        "".join(f"t{id}\n" for id in range(SPECIAL, VOCABULARY))
-    )
+    (folder / "vocabulary.txt").write_text("".join(f"t{id}\n" for id in range(SPECIAL, VOCABULARY)))
 
 
 def read_corpus(data: Path) -> Any:
@@ -413,7 +414,9 @@ def tables(figures: Mapping[str, Any]) -> str:
     lines.append("|---" * (1 + len(names) + len(compared)) + "|")
     for family, title in FAMILIES.items():
         result = figures["throughput"][family]
-        cells = [f"{result[name][0]:,}" for name in names] + [str(result[name]) for name in compared]
+        cells = [f"{result[name][0]:,}" for name in names] + [
+            str(result[name]) for name in compared
+        ]
         lines.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

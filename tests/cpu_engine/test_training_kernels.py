@@ -25,7 +25,6 @@ from tests.kernels.test_recurrent import (
 pytestmark = pytest.mark.skipif(library_target() is None, reason="the CPU engine is not compiled")
 
 
-
 def assert_same(module, run):
     """Outputs and gradients equal those of the definitions, to the rounding of their largest."""
     ours, our_gradients = outputs_and_gradients(module, run())
@@ -210,9 +209,7 @@ def test_feed_forward_drops_the_hidden_units():
     up, down = nn.Linear(4, 2000), nn.Linear(2000, 4, bias=False)
     nn.init.zeros_(up.weight), nn.init.ones_(up.bias), nn.init.ones_(down.weight)
     x = torch.ones(1, 1, 4)
-    out = ops.feed_forward(
-        x, up, down, activation=torch.relu, gate=None, dropout=nn.Dropout(0.5)
-    )
+    out = ops.feed_forward(x, up, down, activation=torch.relu, gate=None, dropout=nn.Dropout(0.5))
     assert 0 < abs(out[0, 0, 0].item() - 2000) < 300
     out.sum().backward()
     kept = down.weight.grad[0] != 0

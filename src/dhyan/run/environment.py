@@ -39,8 +39,8 @@ def choose_precision(recipe: Recipe, device: torch.device) -> Recipe:
     if recipe.training.precision != "auto":
         return recipe
     half = device.type == "cpu" and bool(BF16_FEATURES & cpu_features())
-    precision = "bf16" if half and recipe.training.kernels == "auto" else "fp32"
-    return replace(recipe, training=replace(recipe.training, precision=precision))
+    fast = half and recipe.training.kernels == "auto"
+    return replace(recipe, training=replace(recipe.training, precision="bf16" if fast else "fp32"))
 
 
 def saved_threads(checkpoint: Path) -> int:

@@ -115,20 +115,27 @@ def cross_entropy_(
     )
 
 
+def add_dropout(
+    x: Float[Tensor, "B T D"], update: Float[Tensor, "B T D"], *, dropout: float
+) -> Float[Tensor, "B T D"]:
+    """x + dropout(update)."""
+    return _AddNorm.apply(x, update, None, None, dropout, 0.0, x.dtype)[0]
+
+
 def add_norm(
     x: Float[Tensor, "B T D"],
     update: Float[Tensor, "B T D"] | None,
-    layer: nn.LayerNorm | None,
+    weight: Float[Tensor, " D"],
+    bias: Float[Tensor, " D"],
     *,
     dropout: float,
-) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"] | None]:
-    """x + dropout(update), or x itself without an update, and its layer norm if there is a layer.
+    epsilon: float,
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T D"]]:
+    """The sum x + dropout(update), or x itself without an update, and its layer norm.
 
     The norm has the dtype of autocast, else that of x; it is computed in single precision.
     """
-    weight, bias, epsilon = (None, None, 0.0) if layer is None else (layer.weight, layer.bias, layer.eps)
-    total, normed = _AddNorm.apply(x, update, weight, bias, dropout, epsilon, product_dtype(x))
-    return total, normed
+    return _AddNorm.apply(x, update, weight, bias, dropout, epsilon, product_dtype(x))
 
 
 class _AddNorm(torch.autograd.Function):
@@ -181,7 +188,9 @@ class _AddNorm(torch.autograd.Function):
         dresidual = dtotal if dnormed is None else torch.empty_like(total)
         dupdate = torch.empty_like(given, dtype=ctx.update_dtype) if updated else None
         threads = torch.get_num_threads()
-        partials = None if dnormed is None else given.new_zeros(2, threads, width, dtype=torch.float32)
+        partials = (
+            None if dnormed is None else given.new_zeros(2, threads, width, dtype=torch.float32)
+        )
         dweight, dbias = (None, None) if partials is None else partials.unbind()
         call(
             "add_norm_backward",
@@ -200,6 +209,7 @@ class ReluDropout(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Float[Tensor, "*B D"], dropout: float) -> Float[Tensor, "*B D"]:
+        """x itself, changed."""
         seed = draw_seed() if dropout else 0
         call("drop", pointer(x), is_half(x), x.numel(), True, seed, dropout)
         ctx.mark_dirty(x)
@@ -210,6 +220,7 @@ class ReluDropout(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Float[Tensor, "*B D"]) -> tuple[Float[Tensor, "*B D"], None]:
+        """That of the units that are kept and positive."""
         (output,) = ctx.saved_tensors
         grad, dinput = grad.contiguous(), torch.empty_like(output)
         scale = 1 / (1 - ctx.dropout)
@@ -226,12 +237,14 @@ class Dropout(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Float[Tensor, "*B D"], dropout: float) -> Float[Tensor, "*B D"]:
+        """A copy with some elements zero, and the others scaled."""
         ctx.seed, ctx.dropout = draw_seed(), dropout
         return _dropped(x, ctx.seed, dropout)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Float[Tensor, "*B D"]) -> tuple[Float[Tensor, "*B D"], None]:
+        """The same mask of the gradient."""
         return _dropped(grad, ctx.seed, ctx.dropout), None
 
 

@@ -10,7 +10,7 @@ from functools import cache
 
 import torch
 
-MATMUL = torch.backends.mkldnn.matmul
+MATMUL = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -138,14 +138,14 @@ class BahdanauLoop(torch.autograd.Function):
         grads = _run_backward(
             ctx.cell, ctx.scale, weights, source, record, (dstates, dcontexts, None, dlast, dend)
         )
-        gates, queried = grads["gates"], record[0]
+        gates = grads["gates"]
         return (
             gates.unsqueeze(2),
             _weight_grad(gates, record[0]).unsqueeze(0),
             grads["first"],
             grads["carry"],
             _weight_grad(gates, record[6]),
-            *_attention_grads(grads, weights, source, record, queried),
+            *_attention_grads(grads, weights, source, record, record[0]),
             None,
             None,
         )
@@ -237,9 +237,7 @@ def _restore(saved: Tensors) -> tuple[Tensors, Tensors, Tensors]:
     return saved[:WEIGHTS], saved[WEIGHTS : WEIGHTS + SOURCE], saved[WEIGHTS + SOURCE :]
 
 
-def _shape(
-    cell: str, gates: Tensor, weights: Tensors, source: Tensors, scale: float
-) -> LoopShape:
+def _shape(cell: str, gates: Tensor, weights: Tensors, source: Tensors, scale: float) -> LoopShape:
     state, step, query = weights[:3]
     keys, values, _, energy = source
     return LoopShape(

@@ -23,10 +23,12 @@ def residual_norm(
         from dhyan.kernels.triton.add_norm import add_norm as triton_add_norm
 
         return triton_add_norm(x, None, layer.weight, layer.bias, dropout=0.0, epsilon=layer.eps)
-    if _cpu_norm(layer, x, layer.training):
+    if isinstance(layer, nn.LayerNorm) and _cpu_norm(layer, x, layer.training):
         from dhyan.kernels.cpu import layers as cpu_layers
 
-        return cpu_layers.add_norm(x, None, layer, dropout=0.0)
+        return cpu_layers.add_norm(
+            x, None, layer.weight, layer.bias, dropout=0.0, epsilon=layer.eps
+        )
     return x, layer(x)
 
 
@@ -41,7 +43,7 @@ def add(
     if dropout.p and use_cpu_kernels(dropout.training, residual) and _single(residual):
         from dhyan.kernels.cpu import layers as cpu_layers
 
-        return cpu_layers.add_norm(residual, update, None, dropout=dropout.p)[0]
+        return cpu_layers.add_dropout(residual, update, dropout=dropout.p)
     return reference.add(residual, update, dropout)
 
 
@@ -58,10 +60,12 @@ def add_norm(
         return triton_add_norm(
             residual, update, layer.weight, layer.bias, dropout=dropout.p, epsilon=layer.eps
         )
-    if _cpu_norm(layer, residual, dropout.training):
+    if isinstance(layer, nn.LayerNorm) and _cpu_norm(layer, residual, dropout.training):
         from dhyan.kernels.cpu import layers as cpu_layers
 
-        return cpu_layers.add_norm(residual, update, layer, dropout=dropout.p)
+        return cpu_layers.add_norm(
+            residual, update, layer.weight, layer.bias, dropout=dropout.p, epsilon=layer.eps
+        )
     return reference.add_norm(residual, update, layer, dropout)
 
 
@@ -200,15 +204,10 @@ def linear_r_drop_loss(
     )
 
 
-def _cpu_norm(layer: nn.Module, x: Tensor, training: bool) -> bool:
-    """Whether the compiled kernel can take this norm."""
-    return (
-        isinstance(layer, nn.LayerNorm)
-        and layer.weight is not None
-        and layer.bias is not None
-        and use_cpu_kernels(training, x)
-        and _single(x)
-    )
+def _cpu_norm(layer: nn.LayerNorm, x: Tensor, training: bool) -> bool:
+    """Whether the compiled kernel for a CPU can take this norm, which may lack weight or bias."""
+    whole = layer.weight is not None and layer.bias is not None
+    return whole and use_cpu_kernels(training, x) and _single(x)
 
 
 def _single(x: Tensor) -> bool:

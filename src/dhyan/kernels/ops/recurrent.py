@@ -158,7 +158,9 @@ def _rnn_kernel(layers: nn.RNNBase, inputs: Tensor) -> bool:
     weight = _weight(layers)
     if use_triton(inputs):
         return weight.dtype in DTYPES
-    return weight.dtype == torch.float32 and layers.bias and use_cpu_kernels(layers.training, weight)
+    return (
+        weight.dtype == torch.float32 and layers.bias and use_cpu_kernels(layers.training, weight)
+    )
 
 
 def use_loop_kernel(layers: nn.RNNBase, embedded: Tensor, operands: AttentionOperands) -> bool:
