@@ -23,7 +23,7 @@ import yaml
 from benchmarks.cpu_translation import spread
 from benchmarks.report import newest
 
-WHAT = "cpu-training"
+WHAT, QUALITY = "cpu-training", "quality-of-cpu-training"
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "how-to" / "on-a-cpu.md"
 BEGIN, END = (
@@ -311,67 +311,149 @@ def write_corpus(data: Path, folder: Path) -> None:
     (folder / "vocabulary.txt").write_text("".join(f"t{id}\n" for id in range(SPECIAL, VOCABULARY)))
 
 
-def read_corpus(data: Path) -> Any:
+def read_corpus(data: Path, vocabulary: int = VOCABULARY, first: int | None = None) -> Any:
     """Multi30k with one vocabulary for both languages, trained once and kept beside the text."""
     from benchmarks.speed.corpus import EncodedCorpus, read
     from dhyan.data.encode import encode_pairs
     from dhyan.text.tokenizer import Tokenizer
 
-    training, validation = read(data, "train"), read(data, "valid")
-    stored = data / f"bpe-{VOCABULARY}.shared.json"
+    training, validation = read(data, "train")[:first], read(data, "valid")
+    stored = data / f"bpe-{vocabulary}.shared.json"
     if not stored.exists():
         texts = [text for pair in training for text in (pair.source, pair.target)]
-        tokenizer = Tokenizer.train(texts, kind="bpe", size=VOCABULARY)
+        tokenizer = Tokenizer.train(texts, kind="bpe", size=vocabulary)
         stored.write_text(tokenizer.to_json(), encoding="utf-8")
     tokenizer = Tokenizer.from_json(stored.read_text(encoding="utf-8"))
     examples = encode_pairs(training, tokenizer, tokenizer, max_tokens=256)
     return EncodedCorpus(examples, (tokenizer, tokenizer), validation, sample=training[0].source)
 
 
-def make_recipe(family: str, precision: str) -> Any:
+def make_recipe(
+    family: str,
+    precision: str,
+    *,
+    width: int = WIDTH,
+    vocabulary: int = VOCABULARY,
+    dropout: float = DROPOUT,
+    **settings: Any,
+) -> Any:
     """Our recipe of a family, with the sizes of the peers'."""
     from benchmarks.speed.model_recipes import NEVER
     from dhyan import config
 
-    text = config.Text(tokenizer="bpe", shared_vocabulary=True, source_vocabulary_size=VOCABULARY)
+    text = config.Text(tokenizer="bpe", shared_vocabulary=True, source_vocabulary_size=vocabulary)
     tied = {"tie_embeddings": True, "share_source_embedding": True}
-    half = {"embedding_width": WIDTH, "dropout": DROPOUT, "cell": "lstm"}
-    encoder: Any = config.RNNEncoder(**half, width=WIDTH // 2, bidirectional=True)
+    half = {"embedding_width": width, "dropout": dropout, "cell": "lstm"}
+    encoder: Any = config.RNNEncoder(**half, width=width // 2, bidirectional=True)
     decoder: Any
     if family == "transformer":
         sizes = {
-            "width": WIDTH,
+            "width": width,
             "heads": 4,
-            "feed_forward_width": 4 * WIDTH,
+            "feed_forward_width": 4 * width,
             "layers": 3,
-            "dropout": DROPOUT,
-            "attention_dropout": DROPOUT,
+            "dropout": dropout,
+            "attention_dropout": dropout,
         }
         encoder = config.TransformerEncoder(**sizes)
         decoder = config.TransformerDecoder(**sizes, **tied)
     elif family == "additive":
-        attention = config.Attention(score="additive", score_width=WIDTH)
+        attention = config.Attention(score="additive", score_width=width)
         decoder = config.BahdanauDecoder(
-            **half, **tied, attention=attention, width=WIDTH, readout_width=WIDTH
+            **half, **tied, attention=attention, width=width, readout_width=width
         )
     else:
         attention = config.Attention(score="general")
-        decoder = config.LuongDecoder(**half, **tied, attention=attention, width=WIDTH)
+        decoder = config.LuongDecoder(**half, **tied, attention=attention, width=width)
     training = config.Training(
         precision=precision,
-        tokens_per_batch=TOKENS_PER_BATCH,
         label_smoothing=0.1,
-        learning_rate=3e-4,
-        warmup_steps=100,
         betas=(0.9, 0.98),
         clip_norm=1.0,
-        steps=NEVER,
-        validate_every=NEVER,
         save_every=NEVER,
-        valid_sentences=0,
-        report_every=STEPS,
+        **{
+            "tokens_per_batch": TOKENS_PER_BATCH,
+            "learning_rate": 3e-4,
+            "warmup_steps": 100,
+            "steps": NEVER,
+            "validate_every": NEVER,
+            "valid_sentences": 0,
+            "report_every": STEPS,
+            **settings,
+        },
     )
     return config.Recipe(text=text, encoder=encoder, decoder=decoder, training=training)
+
+
+# What the kernels and bfloat16 cost in quality: smaller models on part of the corpus.
+
+SMALL = {"width": 128, "vocabulary": 2000}
+SMALL_PAIRS, SMALL_STEPS, EQUAL_STEPS = 10_000, 900, 300
+
+
+def cpu_training_quality(data: Path, threads: int = 2) -> dict[str, Any]:
+    """Losses with fused and with reference kernels; validation in both precisions, by seed."""
+    import torch
+
+    torch.set_num_threads(threads)
+    corpus = read_corpus(data, SMALL["vocabulary"], SMALL_PAIRS)
+    return {
+        "corpus": f"Multi30k, English to German, the first {SMALL_PAIRS:,} pairs",
+        "model": SMALL,
+        "steps": SMALL_STEPS,
+        "equal_steps": EQUAL_STEPS,
+        "families": {
+            family: {
+                "fused and reference kernels": equal_losses(family, corpus),
+                **{
+                    precision: [validation_scores(family, corpus, precision, seed)
+                                for seed in (1, 2)]
+                    for precision in ("fp32", "bf16")
+                },
+            }
+            for family in FAMILIES
+        },
+    }  # fmt: skip
+
+
+def equal_losses(family: str, corpus: Any) -> dict[str, float]:
+    """The training loss of both in float32 without dropout, and its largest relative difference."""
+    from benchmarks.speed.training import build_trainer, losses, with_reference_kernels
+
+    recipe = make_recipe(
+        family, "fp32", **SMALL, dropout=0.0, tokens_per_batch=1024, learning_rate=1e-3
+    )
+    fused = losses(build_trainer(recipe, corpus, "cpu"), EQUAL_STEPS)
+    reference = losses(build_trainer(with_reference_kernels(recipe), corpus, "cpu"), EQUAL_STEPS)
+    differences = [abs(a / b - 1) for a, b in zip(fused, reference, strict=True)]
+    print(f"{family}: losses {fused[-1]:.4f} and {reference[-1]:.4f}", file=sys.stderr)
+    return {
+        "fused, last": round(fused[-1], 5),
+        "reference, last": round(reference[-1], 5),
+        "largest relative difference": float(f"{max(differences):.2g}"),
+    }
+
+
+def validation_scores(family: str, corpus: Any, precision: str, seed: int) -> dict[str, float]:
+    """Loss and BLEU of the validation set at the end of a run."""
+    from benchmarks.speed.training import build_trainer
+    from dhyan.training.events import Validated
+
+    recipe = make_recipe(
+        family,
+        precision,
+        **SMALL,
+        tokens_per_batch=1024,
+        learning_rate=2e-3,
+        steps=SMALL_STEPS,
+        valid_sentences=300,
+        seed=seed,
+    )
+    trainer = build_trainer(recipe, corpus, "cpu")
+    events = [event for event in trainer.run(SMALL_STEPS) if isinstance(event, Validated)]
+    scores = {name: round(value, 3) for name, value in events[-1].scores.items()}
+    print(f"{family}, {precision}, seed {seed}: {scores}", file=sys.stderr)
+    return scores
 
 
 def train_bursts(data: Path, family: str, precision: str, threads: int) -> None:
@@ -421,20 +503,44 @@ def tables(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def quality_tables(figures: Mapping[str, Any]) -> str:
+    """Validation loss and BLEU in both precisions, and the difference of the kernels."""
+    lines = [
+        f"| {figures['corpus']}, {figures['steps']} steps | float32: loss, BLEU | bfloat16: loss, BLEU "
+        f"| fused and reference kernels, largest difference of {figures['equal_steps']} losses |",
+        "|---|---|---|---|",
+    ]
+    for family, title in FAMILIES.items():
+        result = figures["families"][family]
+        cells = [
+            "; ".join(f"{scores['loss']:.3f}, {scores['bleu']:.1f}" for scores in result[precision])
+            for precision in ("fp32", "bf16")
+        ]
+        difference = result["fused and reference kernels"]["largest relative difference"]
+        lines.append(f"| {title}, two seeds | {' | '.join(cells)} | {100 * difference:.2g} % |")
+    return "\n".join(lines)
+
+
+def all_tables() -> str:
+    """The tables of the newest results."""
+    throughput, quality = (
+        json.loads(newest(what).read_text(encoding="utf-8"))["figures"] for what in (WHAT, QUALITY)
+    )
+    return f"{tables(throughput)}\n\n{quality_tables(quality)}"
+
+
 def write_page() -> Path:
-    """Write the table of the newest result into the page."""
+    """Write the tables of the newest results into the page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    figures = json.loads(newest(WHAT).read_text(encoding="utf-8"))["figures"]
-    PAGE.write_text(f"{before}{BEGIN}\n{tables(figures)}\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n{all_tables()}\n{END}{after}", encoding="utf-8")
     return PAGE
 
 
 def page_is_current() -> bool:
-    """Whether the table of the page is that of the newest result."""
+    """Whether the tables of the page are those of the newest results."""
     stored = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    figures = json.loads(newest(WHAT).read_text(encoding="utf-8"))["figures"]
-    return stored.strip() == tables(figures).strip()
+    return stored.strip() == all_tables().strip()
 
 
 if __name__ == "__main__":
