@@ -388,7 +388,7 @@ def make_recipe(
 # What the kernels and bfloat16 cost in quality: smaller models on part of the corpus.
 
 SMALL = {"width": 128, "vocabulary": 2000}
-SMALL_PAIRS, SMALL_STEPS, EQUAL_STEPS = 10_000, 900, 300
+SMALL_PAIRS, SMALL_STEPS, EQUAL_STEPS = 10_000, 400, 200
 
 
 def cpu_training_quality(data: Path, threads: int = 2) -> dict[str, Any]:
@@ -446,7 +446,7 @@ def validation_scores(family: str, corpus: Any, precision: str, seed: int) -> di
         tokens_per_batch=1024,
         learning_rate=2e-3,
         steps=SMALL_STEPS,
-        valid_sentences=300,
+        valid_sentences=200,
         seed=seed,
     )
     trainer = build_trainer(recipe, corpus, "cpu")

@@ -9,6 +9,7 @@ from dhyan.batch import Tokens
 from dhyan.cpu_engine.library import library_target
 from dhyan.kernels import ops, reference
 from dhyan.kernels.backend import reference_kernels
+from dhyan.kernels.cpu.products import MATMUL, fast_products
 from dhyan.kernels.ops.recurrent import use_loop_kernel
 from dhyan.models.build import build_encoder
 from dhyan.models.recurrent_layers import Recurrence
@@ -223,3 +224,41 @@ def test_evaluation_runs_the_definitions():
     normed = reference.add_norm(x, x, layer, nn.Dropout(0.5).eval())[1]
     ours = ops.add_norm(x, x, layer, nn.Dropout(0.5).eval())[1]
     torch.testing.assert_close(ours, normed, rtol=0, atol=0)
+
+
+def test_without_the_library_the_definitions_run(monkeypatch):
+    monkeypatch.setattr("dhyan.kernels.backend.library_target", lambda: None)
+    decoder = decoder_of(LUONG, config.Attention(score="general"), "lstm")
+    encoded, ids = random_encoded(decoder, random_source()), torch.randint(4, 11, (3, 2))
+    ours = decoder.hidden(ids, decoder.start(encoded))[0]
+    with reference_kernels():
+        theirs = decoder.hidden(ids, decoder.start(encoded))[0]
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    operands = decoder.attention.operands(decoder.start(encoded).memory)
+    assert not use_loop_kernel(decoder.recurrence.rnn, torch.ones(3, 2, 5), operands)
+
+
+def test_products_by_onednn_keep_all_digits_and_the_setting_is_restored():
+    before = MATMUL.fp32_precision
+    a, b = torch.randn(50, 256), torch.randn(256, 40)
+    exact = a.double() @ b.double()
+    plain_error = (a @ b - exact).norm()
+    with fast_products():
+        error = (a @ b - exact).norm()
+    assert error <= 3 * plain_error
+    assert MATMUL.fp32_precision == before
+
+
+def test_an_empty_row_has_zero_states_and_changes_no_other():
+    recipe = config.Recipe(
+        encoder=config.RNNEncoder(cell="lstm", embedding_width=4, width=5, bidirectional=True),
+        decoder=config.RNNDecoder(),
+    )
+    encoder, source = build_encoder(recipe, 11), random_source((2, 3))
+    empty = Tokens(source.ids, source.mask & torch.tensor([[True], [False]]))
+    encoded, full = encoder(empty), encoder(source)
+    assert not encoded.states[1].any()
+    assert not encoded.summary[1].any()
+    torch.testing.assert_close(encoded.states[0], full.states[0], rtol=0, atol=0)
+    (encoded.states.sum() + encoded.summary.sum()).backward()
+    assert all(p.grad.isfinite().all() for p in encoder.parameters())

@@ -328,7 +328,6 @@ inline void layer_backward(const LayerShape& shape, const float* weight, const f
         const auto order = longest_first(shape, first, last);
         const int64_t stride = packed[0].stride();
         std::vector<float> dstate(order.size() * stride), step_gates(order.size() * count);
-        std::vector<float> products(dstate.size());
         for (int direction = 0; direction < shape.directions; ++direction) {
             for (size_t at = 0; at < order.size(); ++at) {
                 const int64_t from = (order[at] * shape.directions + direction) * width;
