@@ -251,7 +251,9 @@ def test_products_by_onednn_keep_all_digits_and_the_setting_is_restored():
 
 def test_an_empty_row_has_zero_states_and_changes_no_other():
     recipe = config.Recipe(
-        encoder=config.RNNEncoder(cell="lstm", embedding_width=4, width=5, bidirectional=True),
+        encoder=config.RNNEncoder(
+            cell="lstm", embedding_width=4, width=5, bidirectional=True, dropout=0.0
+        ),
         decoder=config.RNNDecoder(),
     )
     encoder, source = build_encoder(recipe, 11), random_source((2, 3))
