@@ -44,10 +44,10 @@ check: lint browser tracer      ## what a developer runs before every commit
 test-all: test          ## every test, then the long soaks, kept as a result
 	$(BIN)/python -m benchmarks soak-tests
 
-sanitize: .venv/ready   ## the tests of the CPU engine under the sanitizers of addresses and undefined behaviour
+sanitize: .venv/ready   ## the tests of the C++ code under the sanitizers of addresses and undefined behaviour
 	$(BIN)/python hatch_build.py -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-	  $(BIN)/python -m pytest -q tests/cpu_engine; code=$$?; $(BIN)/python hatch_build.py; exit $$code
+	  $(BIN)/python -m pytest -q tests/cpu_engine tests/text/test_bpe_dropout.py; code=$$?; $(BIN)/python hatch_build.py; exit $$code
 
 format: .venv/ready     ## let ruff mend what it can
 	$(BIN)/ruff check --fix
@@ -93,7 +93,7 @@ tracer:
 # Torch first and pinned, so that no other package chooses a build of it. Bytecode is written when a
 # module is first imported: of twenty thousand files most never are. Triton comes with a GPU's
 # torch; elsewhere it is installed for its interpreter, by which the kernels are tested.
-.venv/ready: pyproject.toml constraints.txt hatch_build.py $(wildcard src/dhyan/cpu_engine/csrc/*)
+.venv/ready: pyproject.toml constraints.txt hatch_build.py $(wildcard src/dhyan/*/csrc/*)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dhyan needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --no-compile -c constraints.txt torch numpy

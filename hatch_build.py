@@ -1,6 +1,7 @@
-"""Compile the CPU engine: for hatchling when the package is built, or `python hatch_build.py`.
+"""Compile the C++ libraries: for hatchling when the package is built, or `python hatch_build.py`.
 
-Without a C++ compiler the package is built without the engine, and translates by PyTorch.
+Without a C++ compiler the package is built without them: then PyTorch translates on CPUs, and BPE
+dropout is sampled in Python.
 """
 
 import os
@@ -15,8 +16,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDER = Path("src/dhyan/cpu_engine")
-SOURCE = "csrc/engine.cpp"
+ENGINE, BPE_DROPOUT = Path("src/dhyan/cpu_engine"), Path("src/dhyan/text")
 FLAGS = "-std=gnu++17 -O3 -g0 -shared -fPIC -fvisibility=hidden -pthread -w".split()
 TARGETS = {
     "avx512": "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx2 -mfma",
@@ -27,7 +27,7 @@ TARGETS = {
 X86 = ("x86_64", "AMD64")
 
 
-def compile_engine(root: Path, extra: tuple[str, ...] = ()) -> list[Path]:
+def compile_libraries(root: Path, extra: tuple[str, ...] = ()) -> list[Path]:
     """The libraries of all targets that the compiler knows; none without a compiler."""
     names = (os.environ.get("CXX"), "c++", "g++", "clang++")
     compiler = next((name for name in names if name and shutil.which(name)), None)
@@ -37,10 +37,9 @@ def compile_engine(root: Path, extra: tuple[str, ...] = ()) -> list[Path]:
     release = sys.platform == "linux" and not extra
     static = ["-s", "-static-libgcc", "-static-libstdc++"] if release else []
 
-    def compile_target(target: str) -> Path | None:
-        library = root / FOLDER / f"engine-{target}.so"
+    def compile_library(library: Path, source: Path, target: str) -> Path | None:
         partial = library.with_suffix(f".{os.getpid()}")
-        command = [compiler, *FLAGS, *TARGETS[target].split(), *extra, str(root / FOLDER / SOURCE)]
+        command = [compiler, *FLAGS, *TARGETS[target].split(), *extra, str(source)]
         done = subprocess.run([*command, *static, "-o", str(partial)], capture_output=True)
         if done.returncode:
             partial.unlink(missing_ok=True)
@@ -48,8 +47,15 @@ def compile_engine(root: Path, extra: tuple[str, ...] = ()) -> list[Path]:
         partial.replace(library)
         return library
 
+    engine, bpe_dropout = root / ENGINE, root / BPE_DROPOUT
+    jobs = [
+        (engine / f"engine-{target}.so", engine / "csrc/engine.cpp", target) for target in targets
+    ]
+    source = bpe_dropout / "csrc/bpe_dropout.cpp"
+    jobs.append((bpe_dropout / "bpe-dropout.so", source, "portable"))
     with ThreadPoolExecutor(2) as pool:
-        return [library for library in pool.map(compile_target, targets) if library]
+        libraries = pool.map(lambda job: compile_library(*job), jobs)
+        return [library for library in libraries if library]
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
@@ -59,9 +65,11 @@ class CustomBuildHook(BuildHookInterface[Any]):
         """Compile before the files of a wheel are collected."""
         if self.target_name != "wheel":
             return
-        libraries = compile_engine(Path(self.root))
+        libraries = compile_libraries(Path(self.root))
         if not libraries:
-            self.app.display_warning("no C++ compiler: the CPU engine is left out")
+            self.app.display_warning(
+                "no C++ compiler: the CPU engine and compiled BPE dropout are left out"
+            )
             return
         tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
@@ -70,5 +78,5 @@ class CustomBuildHook(BuildHookInterface[Any]):
 
 
 if __name__ == "__main__":
-    compiled = compile_engine(Path(__file__).parent, tuple(sys.argv[1:]))
+    compiled = compile_libraries(Path(__file__).parent, tuple(sys.argv[1:]))
     print(", ".join(path.name for path in compiled) or "no C++ compiler was found")

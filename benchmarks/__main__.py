@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import RESULTS, import_results, write_result
+from benchmarks.report import RESULTS, import_results, write_device_result, write_result
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,23 @@ def _threads(options: Namespace) -> None:
     from benchmarks.threads import threads
 
     print(write_result("threads", threads()))
+
+
+def _bpe_dropout(options: Namespace) -> None:
+    from dhyan.cli import let_idle_threads_sleep
+
+    let_idle_threads_sleep()  # before torch is imported
+    import torch
+
+    from benchmarks.bpe_dropout import bpe_dropout
+
+    data = None if options.data == "primer" else Path(options.data)
+    figures = bpe_dropout(data, options.rounds, options.seconds)
+    accelerator = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    path = write_device_result(
+        "bpe-dropout", figures, accelerator=accelerator, folder=options.folder
+    )
+    print(path, *figures["misses"], sep="\n")
 
 
 def _cpu_translation(options: Namespace) -> None:
@@ -340,6 +357,16 @@ COMMANDS = {
     ),
     "cpu-training-page": Command(
         "Write the newest results of both into docs/how-to/on-a-cpu.md.", _cpu_training_page
+    ),
+    "bpe-dropout": Command(
+        "Training with and without BPE dropout, side by side; segmentation alone.",
+        _bpe_dropout,
+        (
+            Argument("data", "folder with train and valid as .en.xz and .hi.xz", str, "primer"),
+            Argument("rounds", "bursts of each variant", int, 3),
+            Argument("seconds", "seconds of a burst", float, 8.0),
+            Argument("folder", "folder of the result file", Path, RESULTS),
+        ),
     ),
     "soak-tests": Command("Run the soak tests; outcome, time and output of each.", _soak_tests),
     "determinism": Command(

@@ -1,17 +1,15 @@
 """Training throughput by number of threads and OpenMP wait policy, alone and beside busy processes."""
 
-import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.training_worker import TrainingWorker
 from dhyan.cli import SPIN_COUNT
 
 RECIPES = ("bahdanau2015-small", "transformer2017-small")
@@ -32,40 +30,9 @@ TOLERANCE = 0.95  # of the throughput it is compared with
 SETTINGS = {
     "data.synthetic": "primer",
     "data.pairs": 3000,
-    "training.steps": 1_000_000,
-    "training.validate_every": 1_000_000,
-    "training.save_every": 1_000_000,
-    "training.valid_sentences": 0,
-    "training.early_stopping_metric": "loss",
     "training.report_every": STEPS,
     "training.tokens_per_batch": 1024,
 }
-
-
-class TrainingWorker:
-    """A process that trains a burst of steps whenever it is asked to."""
-
-    def __init__(self, recipe: str, threads: int, environment: dict[str, str]) -> None:
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("OMP_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.threads", recipe, str(threads)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**inherited, **environment},
-        )
-
-    def burst(self) -> float:
-        """Train a burst; target tokens per second."""
-        assert self.process.stdin
-        assert self.process.stdout
-        print("burst", file=self.process.stdin, flush=True)
-        return float(json.loads(self.process.stdout.readline()))
-
-    def close(self) -> None:
-        """End the process."""
-        self.process.kill()
-        self.process.wait()
 
 
 def threads() -> dict[str, Any]:
@@ -96,8 +63,10 @@ def measure(recipe: str) -> dict[str, dict[str, float]]:
     try:
         for load, busy in LOADS.items():
             with busy_processes(busy):
-                for name, variant in VARIANTS.items():
-                    workers[load][name] = TrainingWorker(recipe, *variant)
+                for name, (threads, environment) in VARIANTS.items():
+                    workers[load][name] = TrainingWorker(
+                        recipe, SETTINGS, threads=threads, environment=environment
+                    )
                     workers[load][name].burst()
         for number in range(ROUNDS):
             print(f"{recipe}: round {number + 1} of {ROUNDS}", file=sys.stderr)
@@ -135,21 +104,3 @@ def busy_processes(count: int) -> Iterator[None]:
         for process in processes:
             process.kill()
             process.wait()
-
-
-def _train(recipe_name: str, thread_count: int) -> None:
-    """The training process: a burst of steps for each line of input."""
-    from dhyan.config import load_recipe
-    from dhyan.run import train
-    from dhyan.training.events import Stepped
-
-    with tempfile.TemporaryDirectory() as folder:
-        recipe = load_recipe(recipe_name, SETTINGS)
-        events = iter(train(recipe, Path(folder) / "run", device="cpu", threads=thread_count))
-        for _ in sys.stdin:
-            event = next(event for event in events if isinstance(event, Stepped))
-            print(json.dumps(event.tokens / event.seconds), flush=True)
-
-
-if __name__ == "__main__":
-    _train(sys.argv[1], int(sys.argv[2]))

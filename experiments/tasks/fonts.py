@@ -1,7 +1,9 @@
-"""Devanagari fonts of Debian that lines are drawn in; whole families are held out for the test.
+"""Devanagari fonts of Debian that lines are drawn in; the tests have families of their own.
 
-Install them with `apt-get install fonts-deva-extra fonts-noto-core fonts-lohit-deva fonts-samyak-deva
-fonts-gargi fonts-nakula fonts-sahadeva fonts-sarai fonts-freefont-ttf`. They only make data.
+Install them with `apt-get install fonts-deva-extra fonts-noto-core fonts-noto-extra fonts-lohit-deva
+fonts-lohit-deva-marathi fonts-lohit-deva-nepali fonts-samyak-deva fonts-gargi fonts-nakula
+fonts-sahadeva fonts-sarai fonts-freefont-ttf fonts-aksharyogini2 fonts-sil-annapurna`. They only make
+data.
 """
 
 from pathlib import Path
@@ -12,9 +14,15 @@ FOLDER = Path("/usr/share/fonts/truetype")
 TRAINING = (
     "noto/NotoSansDevanagari-Regular.ttf",
     "noto/NotoSansDevanagari-Bold.ttf",
+    "noto/NotoSansDevanagari-Light.ttf",
+    "noto/NotoSansDevanagari-Black.ttf",
+    "noto/NotoSansDevanagari-ExtraCondensed.ttf",
+    "annapurna/AnnapurnaSIL-Regular.ttf",
+    "annapurna/AnnapurnaSIL-Bold.ttf",
     "lohit-devanagari/Lohit-Devanagari.ttf",
+    "lohit-marathi/Lohit-Marathi.ttf",
+    "lohit-nepali/Lohit-Nepali.ttf",
     "samyak/Samyak-Devanagari.ttf",
-    "Gargi/Gargi.ttf",
     "Sahadeva/sahadeva.ttf",
     "Sarai/Sarai.ttf",
     "freefont/FreeSans.ttf",
@@ -23,6 +31,7 @@ TRAINING = (
     "fonts-deva-extra/samanata.ttf",
     "fonts-deva-extra/kalimati.ttf",
 )
+VALIDATION = ("Gargi/Gargi.ttf", "fonts-aksharyogini2/Aksharyogini2Normal.ttf")
 HELD_OUT = (
     "noto/NotoSerifDevanagari-Regular.ttf",
     "noto/NotoSerifDevanagari-Bold.ttf",

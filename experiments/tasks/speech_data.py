@@ -3,8 +3,8 @@
 The synthesiser espeak-ng (GPL; used to make data, never shipped) says sentences of the primer, or
 numbers in words, and reports when each phoneme begins. FOLDER gets `train.tsv`, `valid.tsv` and
 `test.tsv`, each line phonemes, a tab and one symbol of the codebook for each frame of the sound;
-`codebook.safetensors`; and `test.json` with text, phonemes and true onsets in seconds. Install the
-library with `apt-get install espeak-ng` or `pip install espeakng-loader`.
+`codebook.safetensors`; and `valid.json` and `test.json` with texts, phonemes and true onsets in
+seconds. Install the library with `apt-get install espeak-ng` or `pip install espeakng-loader`.
 """
 
 import argparse
@@ -209,11 +209,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         frames = write_split(options.folder, name, part, codebook)
         mean = sum(frames) / len(frames)
         print(f"{name}: {len(frames)} sentences, {mean:.0f} frames on average, most {max(frames)}")
-    records = [{"text": u.text, "phonemes": u.phonemes, "onsets": u.onsets} for u in spoken["test"]]
-    text = json.dumps(
-        {"frame_seconds": SETTINGS.frame_seconds, "speed": options.speed, "sentences": records}
-    )
-    (options.folder / "test.json").write_text(text, encoding="utf-8")
+    for name in ("valid", "test"):
+        records = [
+            {"text": u.text, "phonemes": u.phonemes, "onsets": u.onsets} for u in spoken[name]
+        ]
+        text = json.dumps(
+            {"frame_seconds": SETTINGS.frame_seconds, "speed": options.speed, "sentences": records}
+        )
+        (options.folder / f"{name}.json").write_text(text, encoding="utf-8")
     names = {name for part in spoken.values() for u in part for name in u.phonemes}
     print(f"{len(names)} phonemes: {' '.join(sorted(names))}")
 

@@ -25,7 +25,12 @@ from dhyan.text.image_frames import read_picture
 
 TEXT = "लड़की ने क्षमा माँगी। ३४५"
 FONT = default_font()
-DISTORTIONS = (CLEAN, Distortion(skew=2.0), Distortion(skew=-2.0, blur=0.8, noise=9.0, ink=50))
+DISTORTIONS = (
+    CLEAN,
+    Distortion(skew=2.0),
+    Distortion(skew=-2.0, blur=0.8, noise=9.0, ink=50),
+    Distortion(skew=1.0, slant=12.0, stretch=0.75, weight=-0.4),
+)
 
 
 def darkness(image):
@@ -45,8 +50,10 @@ def test_each_character_has_its_box_in_order(distortion):
 
 
 @pytest.mark.parametrize("skew", [0.0, 3.0, -3.0])
-def test_the_ink_lies_in_the_boxes(skew):
-    line = render_text(TEXT, FONT, size=40, distortion=Distortion(skew=skew))
+@pytest.mark.parametrize(("slant", "stretch"), [(0.0, 1.0), (12.0, 1.3), (-8.0, 0.75)])
+def test_the_ink_lies_in_the_boxes(skew, slant, stretch):
+    distortion = Distortion(skew=skew, slant=slant, stretch=stretch)
+    line = render_text(TEXT, FONT, size=40, distortion=distortion)
     ink = darkness(line.image) > 60
     covered = np.zeros_like(ink)
     for _, (left, top, right, bottom) in line.boxes:
@@ -54,6 +61,12 @@ def test_the_ink_lies_in_the_boxes(skew):
         assert ink[box].any()
         covered[box] = True
     assert (ink & covered).sum() > 0.97 * ink.sum()
+
+
+def test_bolder_letters_have_more_ink():
+    lines = [render_text(TEXT, FONT, distortion=Distortion(weight=w)) for w in (-0.5, 0.0, 0.5)]
+    inks = [float(darkness(line.image).mean()) for line in lines]
+    assert inks == sorted(set(inks))
 
 
 def test_the_same_seed_draws_the_same_picture():

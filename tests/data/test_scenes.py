@@ -98,6 +98,14 @@ def test_held_out_combinations_are_never_trained_on():
     assert trained == COLOURS.keys() | SHAPES.keys()
 
 
+@pytest.mark.parametrize("language", ["en", "hi"])
+def test_training_has_every_word_of_held_out_captions(language):
+    captions = [scene.caption(language).split() for scene in SCENES]
+    held_out = itertools.islice(generate_scenes(seed=3, held_out=True), 300)
+    words = {word for scene in held_out for word in scene.caption(language).split()}
+    assert words <= set(itertools.chain.from_iterable(captions))
+
+
 @pytest.mark.parametrize("scene", SCENES[:40], ids=lambda scene: scene.caption("en"))
 def test_a_box_holds_its_shape_and_no_other(scene):
     pixels = np.asarray(scene.draw(SIDE)).astype(int)

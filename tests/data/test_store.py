@@ -129,7 +129,7 @@ def test_dropout_depends_on_seed_epoch_and_position(examples, tokenizer):
     assert segmentations[0] != segmentations[1]
     assert segmentations[0] != segmentations[2]
     rows = (
-        resegmented.resegmented(np.array([0, 0, 8, 16]), [1, 2, 3, 4])
+        resegmented.resegmented(np.array([0, 0, 8, 16]), np.arange(4).astype(np.uint64))
         .batch(np.arange(4))
         .source.ids
     )
@@ -156,7 +156,7 @@ def test_dropout_does_not_exceed_the_maximum_length(examples, tokenizer):
     max_tokens = int(max(side.max() for side in examples.lengths(np.arange(len(examples))))) - 1
     resegmented = with_dropout(examples, tokenizer, 0.99, max_tokens=max_tokens)
     rows = np.arange(len(examples))
-    batch = resegmented.resegmented(rows, rows.tolist()).batch(rows)
+    batch = resegmented.resegmented(rows, rows.astype(np.uint64)).batch(rows)
     assert batch.source.lengths.max() <= max_tokens + 1
     assert batch.target.lengths.max() <= max_tokens + 2
 

@@ -3,12 +3,15 @@
 from collections import Counter
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dhyan.errors import UserError
+from dhyan.seeds import derive_seeds
 from dhyan.special_tokens import BOS, EOS, PAD, UNK
+from dhyan.text import compiled_bpe_dropout
 from dhyan.text.bpe_dropout import MergeDropout
 from dhyan.text.normalize import normalize
 from dhyan.text.tokenizer import Tokenizer
@@ -23,6 +26,9 @@ TOKENIZER = Tokenizer.train(SENTENCES, kind="bpe", size=420)
 EXTENDED = TOKENIZER.extended(["abab baba abba yaba", "the riverbank's 'tiny bays"] * 4, 480)
 DROPOUTS = {prob: MergeDropout(TOKENIZER, prob) for prob in (0.0, 1e-300, 0.1, 0.5, 0.9, 1.0)}
 patient = settings(deadline=None)
+needs_library = pytest.mark.skipif(
+    not compiled_bpe_dropout.has_library(), reason="BPE dropout is not compiled"
+)
 texts = (
     st.lists(st.sampled_from(" ".join(SENTENCES).split())).map(" ".join)
     | st.text(alphabet="the river's' नदी के पुल।,-")
@@ -120,6 +126,64 @@ def test_segmentations_have_the_probabilities_of_the_paper():
     for outcome, share in expected.items():
         deviation = (share * (1 - share) / draws) ** 0.5
         assert abs(counts[outcome] / draws - share) < 4 * deviation
+
+
+def resegmented(dropout, sequences, *, seed=1, max_length=100):
+    """The segmentations of sequences that lie end to end."""
+    ids = np.array([id for sequence in sequences for id in sequence], np.int32)
+    offsets = np.cumsum([0, *map(len, sequences)])
+    seeds = derive_seeds(seed, np.arange(len(sequences)).astype(np.uint64))
+    ids, offsets = dropout.resegment(ids, offsets[:-1], offsets[1:], seeds, max_length=max_length)
+    return [part.tolist() for part in np.split(ids, offsets[1:-1])]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_many_sequences_are_segmented_as_each_alone(compiled):
+    sequences = [[*ids, EOS] for ids in TOKENIZER.encode_batch(SENTENCES)]
+    dropout = MergeDropout(TOKENIZER, 0.3, compiled=compiled)
+    seeds = derive_seeds(1, np.arange(len(sequences)).astype(np.uint64)).tolist()
+    alone = list(map(MergeDropout(TOKENIZER, 0.3), sequences, seeds))
+    assert resegmented(dropout, sequences) == alone
+    assert resegmented(dropout, sequences[3:4], seed=2) != alone[3:4]
+
+
+@needs_library
+@patient
+@given(texts=st.lists(texts, min_size=1, max_size=8), prob=probs, seed=seeds)
+def test_compiled_code_gives_the_ids_of_the_definition(texts, prob, seed):
+    specials = [[BOS, UNK, EOS], [EOS], [], [PAD, PAD, *TOKENIZER.encode("त river")[1:]]]
+    sequences = [*TOKENIZER.encode_batch(texts), *specials]
+    compiled, definition = DROPOUTS[prob], MergeDropout(TOKENIZER, prob, compiled=False)
+    for max_length in (5, 1000):
+        args = {"seed": seed, "max_length": max_length}
+        assert resegmented(compiled, sequences, **args) == resegmented(
+            definition, sequences, **args
+        )
+
+
+@needs_library
+def test_compiled_code_gives_the_same_ids_with_any_threads_and_memory(monkeypatch):
+    sequences = [[*ids, EOS] for ids in TOKENIZER.encode_batch(SENTENCES * 200)]
+    expected = resegmented(MergeDropout(TOKENIZER, 0.3), sequences)
+    assert len({tuple(ids) for ids in expected}) > len(sequences) / 2
+    for threads, words in ((1, 2**19), (3, 5), (64, 2**19)):
+        monkeypatch.setattr(compiled_bpe_dropout, "usable_cores", lambda n=threads: n)
+        monkeypatch.setattr(compiled_bpe_dropout, "MAX_THREADS", threads)
+        monkeypatch.setattr(compiled_bpe_dropout, "MAX_WORDS", words)
+        dropout = MergeDropout(TOKENIZER, 0.3)
+        assert [resegmented(dropout, sequences) for _ in range(2)] == [expected, expected]
+
+
+@needs_library
+def test_compiled_code_refuses_ids_that_are_not_there():
+    with pytest.raises(ValueError, match="not in the vocabulary"):
+        resegmented(MergeDropout(TOKENIZER, 0.3), [[5], [len(TOKENIZER)]])
+    ids, one = np.array([5, 6], np.int32), np.ones(1, np.uint64)
+    for start, end in ((0, 3), (-1, 2), (2, 1)):
+        with pytest.raises(ValueError, match="not within"):
+            MergeDropout(TOKENIZER, 0.3).resegment(
+                ids, np.array([start]), np.array([end]), one, max_length=9
+            )
 
 
 @pytest.mark.parametrize("kind", ["words", "characters", "unigram"])

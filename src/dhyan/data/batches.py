@@ -8,11 +8,12 @@ from jaxtyping import Int64
 
 from dhyan.batch import Batch
 from dhyan.data.mixture import Mixture
-from dhyan.data.permutation import Permutation, derive_seed
+from dhyan.data.permutation import Permutation
 from dhyan.data.store import Examples
+from dhyan.seeds import derive_seeds
 from dhyan.special_tokens import BOS, EOS
 
-WINDOW, BPE_DROPOUT_WINDOW = 2**16, 2**12  # the smaller where resegmenting takes time
+WINDOW = 2**16
 FINE_STEPS = 8  # up to so many times the multiple, lengths are rounded to the multiple itself
 
 Rows = Int64[np.ndarray, " _"]
@@ -38,14 +39,12 @@ class Batches:
         *,
         tokens_per_batch: int,
         seed: int,
-        window: int | None = None,
+        window: int = WINDOW,
         multiple: int = 1,
         max_length: int = 2**31,
     ) -> None:
         if not len(examples):
             raise ValueError("there are no examples to make batches of")
-        if window is None:
-            window = BPE_DROPOUT_WINDOW if examples.bpe_dropout else WINDOW
         if min(tokens_per_batch, window, multiple) < 1:
             raise ValueError(f"{tokens_per_batch=}, {window=} and {multiple=} must be at least 1")
         self.examples = examples
@@ -130,7 +129,7 @@ class Batches:
         rows = self._corpus_rows(epoch, positions)
         if not self.examples.bpe_dropout:
             return self.examples, rows
-        seeds = [derive_seed(self.seed, epoch, position) for position in positions.tolist()]
+        seeds = derive_seeds(self.seed, epoch, positions.astype(np.uint64))
         return self.examples.resegmented(rows, seeds), np.arange(len(rows))
 
     def _corpus_rows(self, epoch: int, positions: Rows) -> Rows:

@@ -1,26 +1,11 @@
-"""Seeds and keyed permutations: a shuffled order that is computed, not stored."""
+"""Keyed permutations: a shuffled order that is computed, not stored."""
 
 import numpy as np
 from jaxtyping import Int64, Integer, UInt64
 
+from dhyan.seeds import GOLDEN_RATIO, MASK_64, derive_seed, mix_bits
+
 ROUNDS = 8  # an even number, so that the two halves end as wide as they began
-GOLDEN_RATIO = 0x9E3779B97F4A7C15
-MASK_64 = 2**64 - 1
-
-
-def mix_bits(value: int) -> int:
-    """The output function of splitmix64 (Steele, Lea and Flood, 2014): 64 well-mixed bits."""
-    value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & MASK_64
-    value = ((value ^ value >> 27) * 0x94D049BB133111EB) & MASK_64
-    return value ^ value >> 31
-
-
-def derive_seed(*parts: int) -> int:
-    """A 64-bit seed from a few integers; other integers, or more of them, give another seed."""
-    key = len(parts)
-    for part in parts:
-        key = mix_bits((key + part + GOLDEN_RATIO) & MASK_64)
-    return key
 
 
 class Permutation:

@@ -2,14 +2,16 @@
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
+from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dhyan.data.invented_words import invented_word
 from dhyan.data.pairs import Pair
 from dhyan.data.primer import generate_sentences
 from dhyan.errors import UserError
@@ -41,7 +43,9 @@ class RenderedText:
 class Distortion:
     """How a drawn line differs from a clean one: `blur` and `noise` in pixels and grey values.
 
-    `skew` is the slope of the baseline in degrees; `ink` and `paper` are grey, 0 for black.
+    `skew` is the slope of the baseline in degrees; `ink` and `paper` are grey, 0 for black. `slant`
+    leans the letters by degrees, to the right above 0; `stretch` makes them as many times as wide;
+    `weight` makes strokes bolder up to 1, a pixel on each side, and thinner down to -1.
     """
 
     blur: float = 0.0
@@ -49,6 +53,9 @@ class Distortion:
     skew: float = 0.0
     ink: int = 0
     paper: int = 255
+    slant: float = 0.0
+    stretch: float = 1.0
+    weight: float = 0.0
 
     @classmethod
     def sample(cls, rng: random.Random) -> "Distortion":
@@ -59,6 +66,15 @@ class Distortion:
             skew=rng.uniform(-1.0, 1.0),
             ink=rng.randint(0, 70),
             paper=rng.randint(200, 255),
+        )
+
+    def with_other_letters(self, rng: random.Random) -> "Distortion":
+        """It, with letters that lean, are wider or narrower, bolder or thinner than the font's."""
+        return replace(
+            self,
+            slant=rng.choice((0.0, rng.uniform(-8.0, 12.0))),
+            stretch=exp(rng.uniform(-0.3, 0.3)),
+            weight=rng.choice((0.0, rng.uniform(-0.5, 1.0))),
         )
 
 
@@ -111,7 +127,8 @@ def render_text(
     origin = (margin - left, margin - top)
     ImageDraw.Draw(image).text(origin, text, font=loaded, fill=distortion.ink)
     clusters = list(_cluster_boxes(text, loaded, origin)) if boxes else []
-    image, clusters = _skewed(image, clusters, distortion)
+    image = _with_weight(image, distortion.weight)
+    image, clusters = _sheared(image, clusters, distortion)
     return RenderedText(_scanned(image, distortion, seed), text, tuple(clusters))
 
 
@@ -130,30 +147,52 @@ def _cluster_boxes(
         start = end if not cluster.isspace() else font.getlength(before)
 
 
-def _skewed(
+def _with_weight(image: "PIL.Image.Image", weight: float) -> "PIL.Image.Image":
+    """The picture with bolder strokes, or thinner ones below 0."""
+    from PIL import Image, ImageFilter
+
+    if not weight:
+        return image
+    extreme = ImageFilter.MinFilter(3) if weight > 0 else ImageFilter.MaxFilter(3)
+    return Image.blend(image, image.filter(extreme), abs(weight))
+
+
+def _sheared(
     image: "PIL.Image.Image", boxes: list[tuple[str, Box]], distortion: Distortion
 ) -> tuple["PIL.Image.Image", list[tuple[str, Box]]]:
-    """The picture sheared upwards or downwards, and the boxes with it."""
+    """The picture stretched, its letters leaning, its baseline sloping, and the boxes with it."""
     from PIL import Image
 
-    slope = float(np.tan(np.radians(distortion.skew)))
-    if not slope:
+    slope, lean = (
+        float(np.tan(np.radians(angle))) for angle in (distortion.skew, distortion.slant)
+    )
+    stretch = distortion.stretch
+    if not slope and not lean and stretch == 1:
         return image, boxes
-    width, rise = image.width, abs(slope) * image.width
-    shift = rise if slope > 0 else 0.0  # y' = y + shift - slope · x
-    size = (width, image.height + round(rise))
+    # x' = stretch · x - lean · y + right and y' = y - slope · x' + down
+    width = stretch * image.width + abs(lean) * image.height
+    right = max(lean, 0.0) * image.height
+    down = max(slope, 0.0) * width
+    size = (round(width), image.height + round(abs(slope) * width))
+    rows = lean / stretch
+    inverse = (
+        *(1 / stretch + rows * slope, rows, -right / stretch - rows * down),
+        *(slope, 1, -down),
+    )
     image = image.transform(
         size,
         Image.Transform.AFFINE,
-        (1, 0, 0, slope, 1, -shift),
+        inverse,
         Image.Resampling.BILINEAR,
         fillcolor=distortion.paper,
     )
 
     def moved(box: Box) -> Box:
-        left, top, right, bottom = box
-        ends = (shift - slope * left, shift - slope * right)
-        return left, top + min(ends), right, bottom + max(ends)
+        left, top, right_side, bottom = box
+        corners = [(x, y) for x in (left, right_side) for y in (top, bottom)]
+        columns = [stretch * x - lean * y + right for x, y in corners]
+        rows = [y - slope * x + down for (_, y), x in zip(corners, columns, strict=True)]
+        return min(columns), min(rows), max(columns), max(rows)
 
     return image, [(cluster, moved(box)) for cluster, box in boxes]
 
@@ -171,13 +210,22 @@ def _scanned(image: "PIL.Image.Image", distortion: Distortion, seed: int) -> "PI
 
 
 def hindi_lines(
-    *, seed: int, split: str = "train", max_words: int = MAX_LINE_WORDS
+    *, seed: int, split: str = "train", max_words: int = MAX_LINE_WORDS, invented: float = 0.0
 ) -> Iterator[str]:
-    """Lines of the primer: parts of sentences, single words, numbers in Hindi digits; endless."""
-    rng = random.Random(seed)
+    """Lines of the primer: parts of sentences, single words, numbers in Hindi digits; endless.
+
+    In a share of `invented` of the lines some or all words are invented ones, so that a model reads
+    letters and does not guess words.
+    """
+    rng, inventing = random.Random(seed), random.Random(f"invented {seed}")
     for sentence in generate_sentences(split, seed=seed, max_words=15):
-        words = sentence.hindi.split()
-        yield " ".join(_line(words, rng, max_words))
+        line = _line(sentence.hindi.split(), rng, max_words)
+        if inventing.random() < invented:
+            share = inventing.uniform(0.2, 1.2)
+            line = [
+                invented_word(inventing) if inventing.random() < share else word for word in line
+            ]
+        yield " ".join(line)
 
 
 def _line(words: Sequence[str], rng: random.Random, max_words: int) -> Sequence[str]:
@@ -196,15 +244,25 @@ def rendered_lines(
     seed: int,
     sizes: tuple[int, int] = (24, 40),
     boxes: bool = True,
+    other_letters: bool = False,
 ) -> Iterator[RenderedText]:
-    """Each line in a font of its own, in a random size, mildly distorted."""
+    """Each line in a font of its own, in a random size, mildly distorted.
+
+    With `other_letters` they also lean, stretch and change their weight, so that a model sees more
+    than the fonts.
+    """
     rng = random.Random(seed)
     for number, line in enumerate(lines):
+        font, size, distortion = (
+            rng.choice(fonts),
+            rng.randint(*sizes),
+            Distortion.sample(rng),
+        )
         yield render_text(
             line,
-            rng.choice(fonts),
-            size=rng.randint(*sizes),
-            distortion=Distortion.sample(rng),
+            font,
+            size=size,
+            distortion=distortion.with_other_letters(rng) if other_letters else distortion,
             seed=seed * 2**32 + number,
             boxes=boxes,
         )

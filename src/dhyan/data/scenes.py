@@ -79,8 +79,8 @@ SIZES = {"large": _inflected("बड़"), "small": _inflected("छोट")}
 RELATIONS = {"left of": "के बाईं ओर", "right of": "के दाईं ओर", "above": "के ऊपर", "below": "के नीचे"}
 DIRECTIONS = {"left of": (-1, 0), "right of": (1, 0), "above": (0, -1), "below": (0, 1)}
 HELD_OUT = frozenset(
-    (("red", "star"), ("blue", "triangle"), ("green", "bar"), ("yellow", "circle"))
-)  # colours and shapes that never occur together in training
+    (("red", "bar"), ("blue", "triangle"), ("green", "star"), ("yellow", "circle"))
+)  # colours and shapes that never occur together in training; each word form of theirs does
 PLACES = 3  # rows and columns that shapes stand in
 RADIUS = {"large": 0.15, "small": 0.09}  # of the side of the picture
 JITTER = 0.015

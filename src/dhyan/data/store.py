@@ -1,7 +1,7 @@
 """Token store: a corpus as token ids, in memory or memory-mapped, padded into batches."""
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +9,11 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Int32, Int64, Num, Shaped
+from jaxtyping import Int32, Int64, Num, Shaped, UInt64
 
 from dhyan.batch import Batch, Frames, Tokens
 from dhyan.data.mixture import Mixture
-from dhyan.data.permutation import derive_seed
+from dhyan.seeds import derive_seeds
 from dhyan.special_tokens import PAD
 
 SIDES = ("source", "target")
@@ -23,10 +23,18 @@ SPECIAL_TOKENS = {"source": 1, "target": 2}  # EOS; BOS and EOS
 
 @runtime_checkable
 class Resegment(Protocol):
-    """Other token ids of the same text, sampled by a seed: a MergeDropout."""
+    """Other token ids of the same texts, sampled by seeds: a MergeDropout."""
 
-    def __call__(self, ids: Sequence[int], seed: int, /) -> list[int]:
-        """A sampled segmentation of the text of these ids."""
+    def resegment(
+        self,
+        ids: Int32[np.ndarray, " W"],
+        starts: Int64[np.ndarray, " N"],
+        ends: Int64[np.ndarray, " N"],
+        seeds: UInt64[np.ndarray, " N"],
+        *,
+        max_length: int,
+    ) -> tuple[Int32[np.ndarray, " V"], Int64[np.ndarray, " M"]]:
+        """Segmentations of the sequences ids[start : end] end to end, and where each begins."""
         ...
 
 
@@ -53,18 +61,15 @@ class TokenSequences:
     def resegmented(
         self,
         rows: Int64[np.ndarray, " R"],
-        resegment: Resegment,
+        dropout: Resegment,
         *,
         max_length: int,
-        seeds: Iterable[int],
+        seeds: UInt64[np.ndarray, " R"],
     ) -> "TokenSequences":
         """These sequences alone, resegmented; one that would pass `max_length` stays as it is."""
-        builder = SequenceBuilder()
-        for row, seed in zip(rows.tolist(), seeds, strict=True):
-            ids = self.ids[self.offsets[row] : self.offsets[row + 1]].tolist()
-            sampled = resegment(ids, seed)
-            builder.add(sampled if len(sampled) <= max_length else ids)
-        return builder.build()
+        starts, ends = self.offsets[rows], self.offsets[rows + 1]
+        resegmented = dropout.resegment(self.ids, starts, ends, seeds, max_length=max_length)
+        return TokenSequences(*resegmented)
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,9 @@ class Examples:
         """The number of tokens of sources and of targets, special tokens included."""
         return self.source.lengths(rows), self.target.lengths(rows)
 
-    def resegmented(self, rows: Int64[np.ndarray, " R"], seeds: Sequence[int]) -> "Examples":
+    def resegmented(
+        self, rows: Int64[np.ndarray, " R"], seeds: UInt64[np.ndarray, " R"]
+    ) -> "Examples":
         """These rows alone after BPE dropout, each by its own seed."""
         assert self.bpe_dropout is not None
         assert isinstance(self.source, TokenSequences), "frames have no BPE dropout"
@@ -155,11 +162,11 @@ class Examples:
         source, target = (
             sequences.resegmented(
                 rows,
-                resegment,
+                dropout,
                 max_length=max_tokens + special_tokens,
-                seeds=(derive_seed(seed, special_tokens) for seed in seeds),
+                seeds=derive_seeds(seeds, special_tokens),
             )
-            for sequences, resegment, special_tokens in (
+            for sequences, dropout, special_tokens in (
                 (self.source, self.bpe_dropout.source, SPECIAL_TOKENS["source"]),
                 (self.target, self.bpe_dropout.target, SPECIAL_TOKENS["target"]),
             )

@@ -7,7 +7,6 @@ import torch
 
 from dhyan.batch import pad_source
 from dhyan.config import DecodingOptions
-from dhyan.data.permutation import derive_seed
 from dhyan.decoding import rules as search_rules
 from dhyan.decoding.beam import Beam, BeamState
 from dhyan.decoding.constrained_beam import ConstrainedBeam, allow_required
@@ -21,6 +20,7 @@ from dhyan.decoding.rules import Rule
 from dhyan.decoding.sampling import Sampler
 from dhyan.decoding.search import TokenChoice, best_token, extend_until_done, greedy_search
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.seeds import derive_seed
 from dhyan.text.tokenizer import Tokenizer
 
 RequestRule = Callable[[Tokenizer, Sequence[Request]], Rule]

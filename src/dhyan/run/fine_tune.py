@@ -13,7 +13,6 @@ from dhyan.checkpoint import weights_from_bytes
 from dhyan.config import Recipe
 from dhyan.config.sections import Decoder, Encoder
 from dhyan.data.corpus import Corpus
-from dhyan.data.permutation import derive_seed
 from dhyan.data.training_sentences import TrainingSentences
 from dhyan.errors import UserError, spell, spell_option, spell_setting
 from dhyan.model_check import read_model
@@ -21,6 +20,7 @@ from dhyan.models.interface import Encoder as EncoderModule
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.models.stems import WordCharacterStem
 from dhyan.run.load import load_codecs, load_weights, weights_of
+from dhyan.seeds import derive_seed
 from dhyan.special_tokens import NAMES
 from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer

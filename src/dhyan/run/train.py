@@ -25,7 +25,6 @@ from dhyan.checkpoint import (
 )
 from dhyan.config import Recipe, load_recipe, with_absolute_paths
 from dhyan.data.corpus import Corpus, load_corpus, with_languages
-from dhyan.data.permutation import derive_seed
 from dhyan.data.training_sentences import TRAINING_SENTENCES, merge
 from dhyan.errors import UserError, spell_option
 from dhyan.kernels.backend import reference_kernels
@@ -70,6 +69,7 @@ from dhyan.run.resume_checks import (
 )
 from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder, save_start_recipe
 from dhyan.run.tensorboard import TensorBoardLog
+from dhyan.seeds import derive_seed
 from dhyan.tasks import with_task
 from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer

@@ -10,10 +10,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dhyan.batch import Batch
-from dhyan.data.permutation import derive_seed
 from dhyan.kernels.backend import reference_kernels
 from dhyan.kernels.cpu.products import fast_products
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.seeds import derive_seed
 from dhyan.training.ema import WeightEMA
 from dhyan.training.events import Skipped
 from dhyan.training.loss import Objective

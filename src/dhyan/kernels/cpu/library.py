@@ -89,7 +89,13 @@ FUNCTIONS: dict[str, list[Any]] = {
 def _functions() -> ctypes.CDLL:
     library = load_library()
     for name, arguments in FUNCTIONS.items():
-        function = getattr(library, f"dhyan_{name}")
+        try:
+            function = getattr(library, f"dhyan_{name}")
+        except AttributeError:
+            raise RuntimeError(
+                "the compiled library is of another version: install dhyan again, or in a checkout "
+                "run `python hatch_build.py`"
+            ) from None
         declare(function, c_int32, [*arguments, c_int32, ctypes.c_char_p, c_int32])
     return library
 
