@@ -161,6 +161,12 @@ def _bpe_dropout(options: Namespace) -> None:
     print(path, *figures["misses"], sep="\n")
 
 
+def _large_corpus(options: Namespace) -> None:
+    from benchmarks.large_corpus import measure
+
+    print(write_result("large-corpus", measure(options.folder, options.pairs, options.steps)))
+
+
 def _cpu_translation(options: Namespace) -> None:
     from dhyan.cli import let_idle_threads_sleep
 
@@ -270,6 +276,15 @@ COMMANDS = {
         "Contact sheets of every view and tour step: three widths, two themes, two languages.",
         _page_pictures,
         [Argument("folder", "where the sheets are written", Path)],
+    ),
+    "large-corpus": Command(
+        "`dhyan data prepare` and `dhyan train` with many pairs made by code; a plan of 10⁹ pairs.",
+        _large_corpus,
+        [
+            Argument("folder", "where the corpus is written, 140 bytes a pair", Path),
+            Argument("pairs", "number of pairs", int, 50_000_000),
+            Argument("steps", "training steps", int, 200),
+        ],
     ),
     "model-page": Command(
         "`dhyan export --to html`: size of the page, its speed in Chromium, equal translations.",

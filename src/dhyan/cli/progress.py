@@ -74,6 +74,22 @@ def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
 
 
 @contextmanager
+def sigterm_as_interrupt() -> Iterator[list[signal.Signals]]:
+    """SIGTERM raises KeyboardInterrupt, so that all processes can be stopped; it is recorded."""
+    received: list[signal.Signals] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        received.append(signal.Signals(number))
+        raise KeyboardInterrupt
+
+    handler = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
 def interruptible() -> Iterator[None]:
     """Decorator of commands that write only at their end: Ctrl-C says that nothing was written."""
     try:

@@ -21,6 +21,7 @@ from dhyan.cli.options import (
     Seed,
     Tensorboard,
     Threads,
+    Trackers,
     with_data_options,
 )
 from dhyan.cli.progress import (
@@ -61,6 +62,7 @@ def train(
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
     tensorboard: Tensorboard = False,
+    trackers: Trackers = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Resume: continue a run from its newest checkpoint."),
@@ -90,6 +92,7 @@ def train(
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,
         "training.tensorboard": tensorboard,
+        "training.trackers": list(trackers or ()),
         "training.seed": seed,
     }
     log_to_stderr(quiet=quiet)

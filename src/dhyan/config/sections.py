@@ -603,4 +603,8 @@ class Training:
     )
     report_every: int = setting(10, "Report interval.", low=1, unit="steps")
     tensorboard: bool = setting(False, "TensorBoard: write the metrics for it.")
+    trackers: tuple[Literal["mlflow", "wandb"], ...] = setting(
+        (),
+        "Experiment trackers that get the metrics too: MLflow, Weights & Biases; both stay local.",
+    )
     seed: int = setting(1, "Random seed of weights, order and dropout.", low=0)

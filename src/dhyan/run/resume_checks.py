@@ -16,7 +16,7 @@ from dhyan.data.encode import make_frame_codec
 from dhyan.errors import UserError, spell_option, spell_setting
 from dhyan.models.build import build_model
 from dhyan.run.environment import deterministic_flags
-from dhyan.run.tensorboard import require_tensorboard
+from dhyan.run.trackers import require_trackers
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,7 @@ MAY_CHANGE = {  # when a run resumes; the data are compared by their fingerprint
         "training.report_every",
     ),
     "training.tensorboard",
+    "training.trackers",
     *(f"decoding.{f.name}" for f in fields(DecodingOptions) if f.name not in FIXED_DECODING),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
     *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leakage"),
@@ -42,8 +43,7 @@ TINY_VOCABULARY = 16
 def check_recipe_builds(recipe: Recipe) -> None:
     """Refuse a recipe that contradicts itself; the model is built on the `meta` device."""
     recipe.check()
-    if recipe.training.tensorboard:
-        require_tensorboard()
+    require_trackers(recipe)
     pictures = recipe.text.source_codec in PICTURE_CODECS
     size = len(make_frame_codec(recipe, ())) if pictures else TINY_VOCABULARY
     with torch.device("meta"):

@@ -68,7 +68,7 @@ from dhyan.run.resume_checks import (
     warn_about_environment,
 )
 from dhyan.run.run_folder import STATE_FILES, MetricsLog, RunFolder, save_start_recipe
-from dhyan.run.tensorboard import TensorBoardLog
+from dhyan.run.trackers import Tracker, start_trackers
 from dhyan.seeds import derive_seed
 from dhyan.tasks import with_task
 from dhyan.text.codec import SourceCodec
@@ -103,14 +103,11 @@ class Run:
         new = not steps_in(path)
         step = -1 if new else self.trainer.state.step
         with self.lock, ExitStack() as stack:
-            logs: list[MetricsLog | TensorBoardLog] = [
-                MetricsLog(path / "metrics.jsonl", until=step)
-            ]
+            logs: list[MetricsLog | Tracker] = [MetricsLog(path / "metrics.jsonl", until=step)]
             stack.enter_context(deterministic_algorithms(training.deterministic))
-            if training.tensorboard:
-                tensorboard = TensorBoardLog(path / "tensorboard", after=step)
-                stack.callback(tensorboard.close)
-                logs.append(tensorboard)
+            for tracker in start_trackers(self.folder.recipe, path, after=step):
+                stack.callback(tracker.close)
+                logs.append(tracker)
             for event in self._events(new=new):
                 for log in logs:
                     log.write(event)
