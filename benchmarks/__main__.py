@@ -203,6 +203,25 @@ def _expected_efficiency(options: Namespace) -> None:
     print(write_result(WHAT, expected_efficiency()), write_page())
 
 
+def _cpu_training(options: Namespace) -> None:
+    from benchmarks.cpu_training import WHAT, cpu_training
+
+    figures = cpu_training(options.data, options.peers, options.rounds, options.threads)
+    print(write_result(WHAT, figures), *figures["misses"], sep="\n")
+
+
+def _cpu_training_quality(options: Namespace) -> None:
+    from benchmarks.cpu_training import QUALITY, cpu_training_quality
+
+    print(write_result(QUALITY, cpu_training_quality(options.data, options.threads)))
+
+
+def _cpu_training_page(options: Namespace) -> None:
+    from benchmarks.cpu_training import write_page
+
+    print(write_page())
+
+
 def _soak_tests(options: Namespace) -> None:
     from benchmarks.soak_tests import run_soak_tests
 
@@ -369,6 +388,27 @@ COMMANDS = {
             Argument("rounds", "rounds of each system", int, 7),
             Argument("threads", "CPU threads", int, 2),
         ),
+    ),
+    "cpu-training": Command(
+        "Training on a CPU beside eole and OpenNMT-py: throughput, in turn.",
+        _cpu_training,
+        (
+            Argument("data", "folder with Multi30k as train, valid and test_2016_flickr", Path),
+            Argument("peers", "python of an environment with eole, OpenNMT-py", Path),
+            Argument("rounds", "rounds of each system", int, 7),
+            Argument("threads", "CPU threads", int, 2),
+        ),
+    ),
+    "cpu-training-quality": Command(
+        "Training on a CPU: losses beside reference kernels, scores in float32 and bfloat16.",
+        _cpu_training_quality,
+        (
+            Argument("data", "folder with Multi30k as train, valid and test_2016_flickr", Path),
+            Argument("threads", "CPU threads", int, 2),
+        ),
+    ),
+    "cpu-training-page": Command(
+        "Write the newest results of both into docs/how-to/on-a-cpu.md.", _cpu_training_page
     ),
     "bpe-dropout": Command(
         "Training with and without BPE dropout, side by side; segmentation alone.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    cpu_training,
     cpu_translation,
     expected_efficiency,
     exports,
@@ -114,6 +115,8 @@ def _check_results_page() -> Iterator[str]:
 def _check_cpu_page() -> Iterator[str]:
     if not cpu_translation.page_is_current():
         yield "on-a-cpu.md: differs from the results; run `python -m benchmarks cpu-translation`"
+    if not cpu_training.page_is_current():
+        yield "on-a-cpu.md: differs from the results; run `python -m benchmarks cpu-training-page`"
 
 
 def _check_translation_cost() -> Iterator[str]:

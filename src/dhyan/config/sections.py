@@ -576,9 +576,10 @@ class Training:
         0.0, "Scheduled sampling, linear: lowest probability.", low=0.0, high=1.0,
         only_with="teacher_forcing_schedule=linear",
     )  # fmt: skip
-    precision: Literal["fp32", "bf16"] = setting(
-        "fp32", "Precision: single, or mixed with bfloat16."
-    )
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "auto", "Precision: single, or mixed with bfloat16; auto mixes on a CPU that multiplies "
+        "bfloat16 (AVX512-BF16, AMX), and is single elsewhere.",
+    )  # fmt: skip
     kernels: Literal["auto", "reference"] = setting(
         "auto", "Kernels: fused where possible, or the reference definitions alone."
     )

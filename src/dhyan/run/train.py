@@ -37,7 +37,12 @@ from dhyan.run.build_trainer import (
     make_trainer,
     with_steps_of_epochs,
 )
-from dhyan.run.environment import deterministic_algorithms, saved_threads, set_threads
+from dhyan.run.environment import (
+    choose_precision,
+    deterministic_algorithms,
+    saved_threads,
+    set_threads,
+)
 from dhyan.run.fine_tune import (
     PretrainedModel,
     choose_codecs,
@@ -376,7 +381,8 @@ def build_run(
     is what a resumed run rounds the lengths of its batches to.
     """
     source, target = tokenizers
-    training, parallel = recipe.training, parallel or DataParallel()
+    recipe, parallel = choose_precision(recipe, device), parallel or DataParallel()
+    training = recipe.training
     torch.manual_seed(derive_seed(training.seed))
     model = build_model(recipe, len(source), len(target)).to(device)
     initialize(model)
@@ -384,7 +390,8 @@ def build_run(
     examples = corpus.encode(source, target, recipe.data.max_tokens)
     logger.info(
         f"parameters {sum(weight.numel() for weight in model.parameters()):,}, "
-        f"examples {len(examples):,}, device {device}, threads {torch.get_num_threads()}"
+        f"examples {len(examples):,}, device {device}, threads {torch.get_num_threads()}, "
+        f"precision {training.precision}"
     )
     kernels = reference_kernels() if training.kernels == "reference" else nullcontext()
     with kernels, deterministic_algorithms(training.deterministic):
@@ -411,7 +418,8 @@ def _read_codebook(recipe: Recipe) -> dict[str, bytes]:
 def inherit_settings(recipe: Recipe, saved: Recipe) -> Recipe:
     """The recipe with settings of the saved one that a resumed run need not name again.
 
-    These are the languages, the batch size that was chosen, and the model of --init-from.
+    These are the languages, the batch size and the precision that were chosen, and the model of
+    --init-from.
     """
     data, training = recipe.data, recipe.training
     data = replace(
@@ -421,6 +429,8 @@ def inherit_settings(recipe: Recipe, saved: Recipe) -> Recipe:
     )
     tokens_per_batch = training.tokens_per_batch or saved.training.tokens_per_batch
     training = replace(training, tokens_per_batch=tokens_per_batch)
+    if training.precision == "auto":
+        training = replace(training, precision=saved.training.precision)
     if not training.init_from:
         init_from, vocabulary = saved.training.init_from, saved.training.init_vocabulary
         training = replace(training, init_from=init_from, init_vocabulary=vocabulary)

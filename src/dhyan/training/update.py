@@ -1,7 +1,6 @@
 """One update of the weights: forward, backward, clipping, optimizer step, and its result."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
@@ -12,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from dhyan.kernels.backend import reference_kernels
+from dhyan.kernels.cpu.products import fast_products
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.seeds import derive_seed
 from dhyan.training.data_parallel import DataParallel
@@ -105,9 +105,9 @@ class EagerUpdate:
         for batches in by_number(micro_batches):
             for part in batches:
                 context.seed_batch(step, part.path)
-                with reference_kernels() if self.reference_kernels else nullcontext():
+                with reference_kernels() if self.reference_kernels else fast_products():
                     loss = context.objective(context.model, part.batch, step)
-                (loss / tokens).backward()
+                    (loss / tokens).backward()
                 gradients.loss += loss.detach()
             gradients.end_micro_batch()
         gradients.end_step()
