@@ -491,7 +491,8 @@ def tables(figures: Mapping[str, Any]) -> str:
     names = [name for name in (*OURS.values(), *PEERS.values())
              if name in figures["throughput"]["transformer"]]  # fmt: skip
     compared = [f"{ours} / best peer" for ours in OURS.values()]
-    header = f"target tokens/s, {figures['threads']} threads"
+    load = round(statistics.median(figures["load_average"][1]))
+    header = f"target tokens/s, {figures['threads']} threads, load {load} at the end"
     lines = [f"| {header} | {' | '.join([*names, *compared])} |"]
     lines.append("|---" * (1 + len(names) + len(compared)) + "|")
     for family, title in FAMILIES.items():
