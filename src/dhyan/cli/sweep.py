@@ -65,8 +65,9 @@ def sweep(
 ) -> None:
     """Hyperparameter search: train a recipe with many settings.
 
-    Optuna chooses them. Trials whose validations fall behind are pruned. The same command continues an interrupted
-    sweep; a larger --trials adds to it. Needs Optuna: pip install 'dhyan[sweep]'
+    Optuna chooses them. Trials whose validations fall behind are pruned. The same command
+    continues an interrupted sweep; a larger --trials adds to it. Needs Optuna: pip install
+    'dhyan[sweep]'
 
     Example: dhyan sweep numbers --space training.learning_rate=1e-4..1e-2:log --out sweep
     """
