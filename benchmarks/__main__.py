@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import RESULTS, import_results, write_device_result, write_result
+from benchmarks.report import (
+    RESULTS,
+    import_results,
+    replace_block,
+    write_device_result,
+    write_result,
+)
 
 
 @dataclass(frozen=True)
@@ -183,6 +189,20 @@ def _cpu_translation(options: Namespace) -> None:
     print(write_result(WHAT, figures), write_page(), *figures["misses"], sep="\n")
 
 
+def _processes(options: Namespace) -> None:
+    from benchmarks.expected_efficiency import PAGE
+    from benchmarks.processes import BEGIN, END, WHAT, block, processes
+
+    print(write_result(WHAT, processes()))
+    replace_block(PAGE, BEGIN, END, block())
+
+
+def _expected_efficiency(options: Namespace) -> None:
+    from benchmarks.expected_efficiency import WHAT, expected_efficiency, write_page
+
+    print(write_result(WHAT, expected_efficiency()), write_page())
+
+
 def _soak_tests(options: Namespace) -> None:
     from benchmarks.soak_tests import run_soak_tests
 
@@ -333,6 +353,13 @@ COMMANDS = {
     ),
     "threads": Command(
         "Training throughput by threads and wait policy, alone and beside busy processes.", _threads
+    ),
+    "processes": Command(
+        "Training throughput of two processes with a core each, beside one process.", _processes
+    ),
+    "expected-efficiency": Command(
+        "Efficiency on 8, 64 and 512 GPUs, computed from one GPU and link bandwidths.",
+        _expected_efficiency,
     ),
     "cpu-translation": Command(
         "Translation on a CPU beside CTranslate2 and PyTorch: throughput, BLEU, startup.",

@@ -9,12 +9,14 @@ from typing import Any
 
 from benchmarks import (
     cpu_translation,
+    expected_efficiency,
     exports,
     first_minutes,
     import_parity,
     ladder,
     ladder_page,
     model_page,
+    processes,
     real_ladder,
     real_ladder_page,
     results_page,
@@ -23,7 +25,7 @@ from benchmarks import (
     translation_cost,
 )
 from benchmarks.goodput_under_failures import TARGET_SHARE
-from benchmarks.report import newest
+from benchmarks.report import block_of, newest
 from benchmarks.speed import tables
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -46,6 +48,7 @@ def check_documents() -> list[str]:
         _check_studio_page,
         _check_cpu_page,
         _check_exports,
+        _check_scale_page,
         _check_import_page,
         _check_task_tables,
         _check_translation_cost,
@@ -193,6 +196,13 @@ def _check_exports() -> Iterator[str]:
     }
     if any(exports.stored(*marks).strip() != text.strip() for marks, text in made.items()):
         yield "docs/how-to/export.md: figures differ from the newest result of `exports`"
+
+
+def _check_scale_page() -> Iterator[str]:
+    page = expected_efficiency.PAGE
+    for part in (expected_efficiency, processes):
+        if block_of(page, part.BEGIN, part.END).strip() != part.block().strip():
+            yield f"docs/how-to/scale.md: figures differ from the newest result of `{part.WHAT}`"
 
 
 def _check_import_page() -> Iterator[str]:

@@ -55,6 +55,12 @@ def plain_lines(run: "Run") -> Iterator[Callable[[Event], None]]:
 
 
 @contextmanager
+def silence(run: "Run") -> Iterator[Callable[[Event], None]]:
+    """Nothing: another process reports."""
+    yield lambda event: None
+
+
+@contextmanager
 def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
     """SIGINT and SIGTERM stop the run after the current step; a second signal stops it at once."""
     received: list[signal.Signals] = []

@@ -585,6 +585,14 @@ class Training:
     deterministic: bool = setting(
         False, "Deterministic algorithms: a GPU repeats a run bit for bit, as a CPU does anyway."
     )
+    exact: bool = setting(
+        False, "Exact: the same weights, bit for bit, for any number of processes up to "
+        "gradient_accumulation; deterministic algorithms, and one CPU thread unless more are given.",
+    )  # fmt: skip
+    shard_weights: bool = setting(
+        False, "FSDP2 with several processes: weights, gradients and optimizer state are sharded over "
+        "their devices, for Transformers that do not fit one.",
+    )  # fmt: skip
     validate_every: int = setting(500, "Validation interval.", low=1, unit="steps")
     valid_sentences: int = setting(
         200, "Validation sentences that are translated and scored; 0 for the loss alone.", low=0

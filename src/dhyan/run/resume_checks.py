@@ -9,7 +9,7 @@ import torch
 
 from dhyan.atomic_folder import DamagedFolder
 from dhyan.checkpoint import check_run, read_manifest, steps_in
-from dhyan.config import DecodingOptions, Recipe, RecipeError, differences, paths_in
+from dhyan.config import DecodingOptions, Recipe, RecipeError, Training, differences, paths_in
 from dhyan.config.sections import PICTURE_CODECS
 from dhyan.data.corpus import Corpus
 from dhyan.data.encode import make_frame_codec
@@ -17,6 +17,7 @@ from dhyan.errors import UserError, spell_option, spell_setting
 from dhyan.models.build import build_model
 from dhyan.run.environment import deterministic_flags
 from dhyan.run.trackers import require_trackers
+from dhyan.training.data_parallel import DataParallel
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +31,7 @@ MAY_CHANGE = {  # when a run resumes; the data are compared by their fingerprint
         "training.keep_checkpoints",
         "training.report_every",
     ),
-    "training.tensorboard",
-    "training.trackers",
+    *("training.tensorboard", "training.trackers", "training.shard_weights"),
     *(f"decoding.{f.name}" for f in fields(DecodingOptions) if f.name not in FIXED_DECODING),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
     *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leakage"),
@@ -125,3 +125,13 @@ def warn_about_environment(folder: Path, device: torch.device) -> None:
             logger.warning(
                 f"was trained with {key} {before[key]}, now {now}: the last digits may differ"
             )
+
+
+def check_processes(training: Training, parallel: DataParallel) -> None:
+    """Refuse more processes than an exact step has batches."""
+    batches = training.gradient_accumulation
+    if training.exact and parallel.count > batches:
+        raise UserError(
+            f"training.exact: {parallel.count} processes share the batches of a step, and there are "
+            f"{batches}: raise training.gradient_accumulation, or start fewer processes"
+        )
