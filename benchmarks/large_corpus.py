@@ -157,7 +157,7 @@ def resume_anywhere(folder: Path, size: int, types: dict[str, str]) -> dict[str,
         return Batches(examples, tokens_per_batch=4096, seed=1)
 
     before = resident(os.getpid())[0]
-    rng, seconds, pairs = random.Random(1), list[float](), 0
+    rng, seconds, busy, pairs = random.Random(1), list[float](), list[float](), 0
     for number in range(RESUMPTIONS):
         batches = open_batches()
         pairs, window = batches.size, batches.window
@@ -165,9 +165,10 @@ def resume_anywhere(folder: Path, size: int, types: dict[str, str]) -> dict[str,
         for _ in range(rng.randrange(1, 20)):
             position = batches.at(position)[1]
         expected = batches.at(position)[0].target.ids
-        start = time.perf_counter()
+        start, busy_before = time.perf_counter(), time.process_time()
         resumed = open_batches().at(position)[0].target.ids
         seconds.append(time.perf_counter() - start)
+        busy.append(time.process_time() - busy_before)
         if not resumed.equal(expected):
             raise RuntimeError(f"the batch at {position} is another one after resuming")
     return {
@@ -175,6 +176,8 @@ def resume_anywhere(folder: Path, size: int, types: dict[str, str]) -> dict[str,
         "resumptions": RESUMPTIONS,
         "median_seconds": round(median(seconds), 3),
         "most_seconds": round(max(seconds), 3),
+        "median_cpu_seconds": round(median(busy), 3),
+        "most_cpu_seconds": round(max(busy), 3),
         "anonymous_mb": round((resident(os.getpid())[0] - before) / 2**10),
         "load_average": round(os.getloadavg()[0], 1),
     }

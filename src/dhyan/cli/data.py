@@ -241,9 +241,9 @@ def prepare(
     ] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Tokenize a corpus into memory-mapped shards, if it is larger than memory.
+    """Tokenize a corpus into files, if it is larger than memory.
 
-    The same command continues an interrupted one.
+    The files are memory-mapped shards. The same command continues an interrupted one.
 
     Example: dhyan data prepare transformer2017-small --source a.en --target a.hi --out prepared
     """

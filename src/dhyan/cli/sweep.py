@@ -63,10 +63,11 @@ def sweep(
     threads: Threads = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Hyperparameter search: train a recipe with many settings, chosen by Optuna.
+    """Hyperparameter search: train a recipe with many settings.
 
-    Trials whose validations fall behind are pruned. The same command continues an interrupted
-    sweep; a larger --trials adds to it. Needs Optuna: pip install 'dhyan[sweep]'
+    Optuna chooses them. Trials whose validations fall behind are pruned. The same command
+    continues an interrupted sweep; a larger --trials adds to it. Needs Optuna: pip install
+    'dhyan[sweep]'
 
     Example: dhyan sweep numbers --space training.learning_rate=1e-4..1e-2:log --out sweep
     """

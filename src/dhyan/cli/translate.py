@@ -208,7 +208,7 @@ def translate(
     workers: Workers = 0,
     address: Address = "",
 ) -> None:
-    """Translate a file or stdin, line by line; or, with --shards, every file of a folder.
+    """Translate a file or stdin, line by line, or a folder of files.
 
     With --nbest N, each line gives up to N lines: number, score and translation, tab-separated.
     The defaults of the search are those of the recipe's section [decoding].
