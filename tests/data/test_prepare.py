@@ -6,6 +6,9 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
+import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -436,6 +439,34 @@ def test_what_was_interrupted_with_other_settings_is_not_continued(files, tmp_pa
             prepare(tiny_recipe("rnn", *files, **{"data.max_tokens": 6}), tmp_path / "again")
     prepare(tiny_recipe("rnn", *files), tmp_path / "again")
     assert contents(tmp_path / "again") == contents(tmp_path / "whole")
+
+
+def test_processes_that_encode_end_with_a_killed_parent():
+    code = """
+import os, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from dhyan.data.encode_shards import start_worker
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=start_worker)
+    print(pool.submit(os.getpid).result(), flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout
+        worker = int(parent.stdout.readline())
+        assert is_running(worker)
+        parent.kill()
+    while is_running(worker):
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and not just waiting to be reaped."""
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_processes_encode_the_same_and_a_killed_one_is_an_error(files, tmp_path, monkeypatch):

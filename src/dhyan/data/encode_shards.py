@@ -13,8 +13,10 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -201,7 +203,7 @@ class _Workers:
         if self._executor is None:
             context = get_context("spawn")
             self._executor = ProcessPoolExecutor(
-                self._workers, mp_context=context, initializer=_one_thread
+                self._workers, mp_context=context, initializer=start_worker
             )
         return self._executor
 
@@ -212,9 +214,19 @@ def _load(path: Path) -> Tokenizer:
     return Tokenizer.load(path)
 
 
-def _one_thread() -> None:
-    """Processes encode in parallel, rather than threads of one."""
+def start_worker() -> None:
+    """Prepare a process of the pool: it encodes with one thread, and ends with its parent.
+
+    A pool's pipes are open in all of its processes, so they do not see that a killed parent is gone.
+    """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if parent := parent_process():
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _chunks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
