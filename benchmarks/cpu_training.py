@@ -492,11 +492,11 @@ def tables(figures: Mapping[str, Any]) -> str:
              if name in figures["throughput"]["transformer"]]  # fmt: skip
     compared = [f"{ours} / best peer" for ours in OURS.values()]
     load = round(statistics.median(figures["load_average"][1]))
-    header = f"target tokens/s, {figures['threads']} threads, load {load} at the end"
+    header = f"target tokens per CPU second, threads: {figures['threads']}, load {load} at the end"
     lines = [f"| {header} | {' | '.join([*names, *compared])} |"]
     lines.append("|---" * (1 + len(names) + len(compared)) + "|")
     for family, title in FAMILIES.items():
-        result = figures["throughput"][family]
+        result = figures["throughput"][family]["per CPU second"]
         cells = [f"{result[name][0]:,}" for name in names] + [
             str(result[name]) for name in compared
         ]
