@@ -23,7 +23,8 @@ NO_LATENCY = {"each": 0.0, "per_text": 0.0}
 def main(options: Mapping[str, Any]) -> None:
     """Serve by `settings`, `connection` limits, worker `command` and what it is to `load`,
     `canary`, host `names`, file of API `keys`, `origins` of pages, `proxies`, how many `workers` a
-    model has, and whether there is a `metrics_port`. `models` are several: what each worker is to load, by name."""
+    model has, and whether there is a `metrics_port`. `models` are several: what each worker is to
+    load, by name."""
     limits = ConnectionLimits(**options.get("connection", {}))
     settings = ServerSettings(**options.get("settings", {}), connection=limits)
     command, canary = options.get("command", FIXED), options.get("canary", {})

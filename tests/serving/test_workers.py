@@ -60,7 +60,9 @@ def test_a_killed_worker_of_several_loses_its_own_requests_and_is_replaced(tmp_p
         log = running.stderr.read_text()
         assert "fixed, worker 3: ready" in log
         pids = worker_pids(running)
-        threads, statuses = send_together(running, ["!slow 1.0", "!slow 1.1", "!slow 1.2", "!slow 0.1"])
+        threads, statuses = send_together(
+            running, ["!slow 1.0", "!slow 1.1", "!slow 1.2", "!slow 0.1"]
+        )
         wait_for(running, "dhyan_open_requests", 4)
         running.process.terminate()
         for thread in threads:

@@ -131,8 +131,8 @@ def serve(
     """Serve translations over HTTP until Ctrl-C or SIGTERM.
 
     Only this machine can connect by default. For other machines give --host, or --trusted-proxy if
-    they come through a proxy, with API keys; each client then has a rate limit. Of several models, a request chooses one by its name or by its
-    languages.
+    they come through a proxy, with API keys; each client then has a rate limit. Of several models,
+    a request chooses one by its name or by its languages.
 
     Example: dhyan serve en-hi
     """
@@ -209,7 +209,9 @@ def _threads_per_worker(threads: int, workers: int) -> int:
 def _proxy(address: str) -> str:
     """The address or network of a proxy, checked."""
     try:
-        return str(ipaddress.ip_network(address) if "/" in address else ipaddress.ip_address(address))
+        return str(
+            ipaddress.ip_network(address) if "/" in address else ipaddress.ip_address(address)
+        )
     except ValueError:
         raise UserError(
             f"--trusted-proxy {address}: not an IP address or network; give one such as 127.0.0.1 "
