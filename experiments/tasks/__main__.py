@@ -26,7 +26,10 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--test-count", type=int, default=500, help="test lines or scenes")
     parser.add_argument("--max-words", type=int, default=6, help="of a line")
     parser.add_argument("--height", type=int, default=0, help="of training lines; 0: their own")
-    parser.add_argument("--no-boxes", action="store_true", help="of training lines: faster")
+    parser.add_argument(
+        "--invented", type=float, default=0.0, help="training lines with such words"
+    )
+    parser.add_argument("--corpus", type=Path, help="text whose lines are a further test")
     parser.add_argument("--side", type=int, default=64, help="of a scene, in pixels")
     parser.add_argument("--language", default="en", choices=("en", "hi"), help="of captions")
     parser.add_argument("--fonts", type=Path, default=FOLDER, help="folder of the fonts")
@@ -45,7 +48,8 @@ def main(words: list[str]) -> None:
                 test_lines=given.test_count,
                 max_words=given.max_words,
                 height=given.height,
-                boxes=not given.no_boxes,
+                invented=given.invented,
+                corpus=given.corpus,
                 fonts=given.fonts,
                 jobs=given.jobs,
             )

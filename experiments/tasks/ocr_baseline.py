@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from dhyan.data.read_pairs import read_pairs
 from dhyan.errors import UserError
 from dhyan.evaluation.edit_distance import edit_distance
 from dhyan.text.normalize import normalize
-from experiments.tasks.picture_data import KINDS
+from experiments.tasks.picture_data import CORPUS, KINDS
 
 OPTIONS = ("-l", "hin", "--psm", "7")  # Hindi; a picture is one line
 ENVIRONMENT = {"OMP_THREAD_LIMIT": "1", "PATH": "/usr/bin:/bin"}
@@ -34,6 +34,20 @@ def error_rate(outputs: Iterable[str], texts: Iterable[str]) -> dict[str, float]
     }
 
 
+def kinds_in(data: Path) -> tuple[str, ...]:
+    """The kinds of test lines in a folder of `ocr-data`."""
+    return (*KINDS, CORPUS) if (data / f"test-{CORPUS}").is_dir() else KINDS
+
+
+def rates_of_kinds(
+    outputs: Mapping[str, Sequence[str]], texts: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """The error rates of each kind, and of all lines but those of a corpus."""
+    rates = {kind: error_rate(own, texts[kind]) for kind, own in outputs.items()}
+    read, expected = ([line for kind in KINDS for line in side[kind]] for side in (outputs, texts))
+    return {**rates, "all": error_rate(read, expected)}
+
+
 def tesseract_version() -> str:
     """The version of Tesseract."""
     if not shutil.which("tesseract"):
@@ -53,10 +67,9 @@ def measure_tesseract(data: Path, jobs: int = 2) -> dict[str, Any]:
     """The error rates on the test folders of `ocr-data`, and on all of their lines."""
     version, read, texts = tesseract_version(), dict[str, list[str]](), dict[str, list[str]]()
     with ThreadPoolExecutor(jobs) as pool:
-        for kind in KINDS:
+        for kind in kinds_in(data):
             pairs = list(read_pairs(data / f"test-{kind}"))
             read[kind] = list(pool.map(recognise, (pair.source for pair in pairs)))
             texts[kind] = [pair.target for pair in pairs]
-    rates = {kind: error_rate(read[kind], texts[kind]) for kind in KINDS}
-    rates["all"] = error_rate(sum(read.values(), []), sum(texts.values(), []))
+    rates = rates_of_kinds(read, texts)
     return {"tesseract": version, "options": " ".join(OPTIONS), "rates": rates}

@@ -15,12 +15,13 @@ from dhyan.data.rendered_text import DIGITS, RenderedText, hindi_lines, rendered
 from dhyan.data.scene_cells import scene_cell_pairs
 from dhyan.data.scenes import Scene, generate_scenes
 from dhyan.data.write_pictures import Example, write_pictures
-from dhyan.text.image_frames import COLOURS
+from dhyan.text.image_frames import COLOURS, data_uri
 from experiments.tasks.fonts import FOLDER, HELD_OUT, TRAINING, VALIDATION, find_fonts
 
 VALID_SEED, TEST_SEED = 2, 3
 PART, FIRST_PART = 500, 1000  # training lines that are drawn at once; the seed of the first of them
 KINDS = ("sentences", "words", "digits")
+CORPUS, CORPUS_WORDS = "corpus", 10  # lines of a corpus that is no part of the project
 GREYS = 16  # of a small picture: 4 bits a pixel
 GREY_STEP = 255 // (GREYS - 1)
 
@@ -32,24 +33,26 @@ def write_ocr_data(
     test_lines: int,
     max_words: int,
     height: int = 0,
-    boxes: bool = True,
     fonts: Path = FOLDER,
     jobs: int = 1,
+    invented: float = 0.0,
+    corpus: Path | None = None,
 ) -> None:
-    """`train`, `valid`, and `test-sentences`, `-words`, `-digits`, each in fonts of its own.
+    """`train.tsv`, `valid`, and `test-sentences`, `-words`, `-digits`, each in fonts of its own.
 
-    With a height, pictures of training have it and few grey values, so that their files are small.
-    Boxes of letters are measured for the tests, and with `boxes` for the training too. Training
-    lines are drawn by so many processes, which changes nothing in them.
+    A line of the table is a picture as a data URI and its text. With a height, pictures of training
+    have it and few grey values, so that they are small. In a share of `invented` of the lines, words
+    are invented. Training lines are drawn by so many processes, which changes nothing in them. Of a
+    text file `corpus`, short lines are drawn as `test-corpus`.
     """
-    texts = islice(hindi_lines(seed=1, max_words=max_words), lines)
-    draw = partial(_draw_part, fonts=find_fonts(TRAINING, fonts), height=height, boxes=boxes)
+    texts = islice(hindi_lines(seed=1, max_words=max_words, invented=invented), lines)
+    draw = partial(_draw_part, fonts=find_fonts(TRAINING, fonts), height=height)
     out.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(jobs) as pool:
         parts = pool.map(draw, count(), iter(lambda: list(islice(texts, PART)), []))
-        write_pictures(out / "train", chain.from_iterable(parts))
+        _write_table(out / "train.tsv", chain.from_iterable(parts))
     texts = islice(
-        hindi_lines(seed=VALID_SEED, split="valid", max_words=max_words),
+        hindi_lines(seed=VALID_SEED, split="valid", max_words=max_words, invented=invented),
         max(50, min(1000, lines // 50)),
     )
     write_lines(
@@ -58,21 +61,37 @@ def write_ocr_data(
         find_fonts(VALIDATION, fonts),
         seed=VALID_SEED,
         height=height,
-        boxes=boxes,
     )
+    held_out = find_fonts(HELD_OUT, fonts)
     for kind in KINDS:
         texts = islice(texts_of_kind(kind), -(-test_lines // len(KINDS)))
-        held_out = find_fonts(HELD_OUT, fonts)
-        write_lines(out / f"test-{kind}", texts, held_out, seed=TEST_SEED, boxes=True)
+        write_lines(out / f"test-{kind}", texts, held_out, seed=TEST_SEED)
+    if corpus:
+        texts = corpus_lines(corpus, test_lines)
+        write_lines(out / f"test-{CORPUS}", texts, held_out, seed=TEST_SEED)
+
+
+def corpus_lines(path: Path, number: int) -> list[str]:
+    """Some lines of a text of up to ten words, all of Devanagari and common punctuation."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    fit = [
+        line
+        for line in lines
+        if 2 <= len(line.split()) <= CORPUS_WORDS
+        and all("\u0900" <= character <= "\u097f" or character in " ,.?!" for character in line)
+    ]
+    random.Random(TEST_SEED).shuffle(fit)
+    return fit[:number]
 
 
 def _draw_part(
-    number: int, texts: Sequence[str], *, fonts: Sequence[Path], height: int, boxes: bool
-) -> list[Example]:
+    number: int, texts: Sequence[str], *, fonts: Sequence[Path], height: int
+) -> list[Pair]:
     """Some lines of the training set."""
     seed = FIRST_PART + number
-    lines = rendered_lines(texts, fonts, seed=seed, boxes=boxes, other_letters=True)
-    return [small_line(line, height) if height else _line(line) for line in lines]
+    lines = rendered_lines(texts, fonts, seed=seed, boxes=False, other_letters=True)
+    drawn = (small_line(line, height) if height else _line(line) for line in lines)
+    return [Pair(data_uri(image), text, at) for at, (image, text, _) in enumerate(drawn, 1)]
 
 
 def write_lines(
@@ -82,11 +101,10 @@ def write_lines(
     *,
     seed: int,
     height: int = 0,
-    boxes: bool,
 ) -> None:
-    """Draw lines into a folder, at their own height or at this one."""
+    """Draw lines into a folder, at their own height or at this one, with the boxes of letters."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lines = rendered_lines(texts, fonts, seed=seed, boxes=boxes)
+    lines = rendered_lines(texts, fonts, seed=seed)
     write_pictures(folder, (small_line(line, height) if height else _line(line) for line in lines))
 
 

@@ -41,7 +41,7 @@ from dhyan.text.grapheme_clusters import grapheme_clusters
 from dhyan.text.image_frames import Box, data_uri
 from dhyan.text.normalize import normalize
 from experiments.side_by_side import training_of
-from experiments.tasks.ocr_baseline import error_rate
+from experiments.tasks.ocr_baseline import kinds_in, rates_of_kinds
 from experiments.tasks.picture_data import KINDS, TEST_SEED
 
 SIDE = 64  # of a drawn scene, in pixels
@@ -185,7 +185,7 @@ def score_ocr(translator: Translator, given: argparse.Namespace) -> dict[str, An
     """Error rates and attention on the lines of every kind, and on all."""
     outputs, texts = dict[str, list[str]](), dict[str, list[str]]()
     attention, without_boxes = dict[str, list[BoxWeights]](), 0
-    for kind in KINDS:
+    for kind in kinds_in(given.data):
         folder = given.data / f"test-{kind}"
         pairs = list(read_pairs(folder))
         outputs[kind] = predict(translator, [pair.source for pair in pairs])
@@ -197,9 +197,8 @@ def score_ocr(translator: Translator, given: argparse.Namespace) -> dict[str, An
         ]
         without_boxes += lines.count([])
         attention[kind] = [one for line in lines for one in line]
-    rates = {kind: error_rate(outputs[kind], texts[kind]) for kind in KINDS}
-    rates["all"] = error_rate(sum(outputs.values(), []), sum(texts.values(), []))
-    attention["all"] = sum(attention.values(), [])
+    rates = rates_of_kinds(outputs, texts)
+    attention["all"] = [one for kind in KINDS for one in attention[kind]]
     return {
         "rates": rates,
         "tesseract": tesseract_rates(rates, given.baselines),

@@ -6,6 +6,7 @@ the model speaks the test sentences; the log-mel distance of its sounds from the
 along the best time warp (Sakoe and Chiba, 1978), beside that of the codebook alone and of other
 sentences; and how often a sound is nearest to its own sentence among all. OUT gets `result.json`,
 and of the first sentences the model's sound, the codebook's and the synthesiser's as WAV.
+`--trained TEXT` says how the model was trained, and a result file is written too.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import torch
 from torch import Tensor
 
 import dhyan
+from benchmarks.report import write_result
 from dhyan.audio.codebook import Codebook
 from dhyan.audio.codebook_file import CODEBOOK_FILE
 from dhyan.audio.spectrogram import log_mel
@@ -90,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--sentences", type=int, default=100)
     parser.add_argument("--part", choices=("valid", "test"), default="test")
+    parser.add_argument("--trained", default="", help="how; with it a result file is written")
     parser.add_argument("--alignment-only", action="store_true", help="needs no synthesiser")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -143,6 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             data = to_wav_bytes(samples[index], SETTINGS.rate)
             (options.out / f"{index}-{name}.wav").write_bytes(data)
     _write(result, options.out)
+    if options.trained:
+        print(write_result("text-to-speech", {"trained": options.trained, **result}))
 
 
 def _write(result: dict[str, object], out: Path) -> None:

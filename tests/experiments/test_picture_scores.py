@@ -117,7 +117,7 @@ def lines(tmp_path_factory):
     """Test folders as `ocr-data` writes them, and a result of Tesseract."""
     folder = tmp_path_factory.mktemp("lines")
     for kind in KINDS:
-        write_lines(folder / f"test-{kind}", ["आम १२", "क्या"], [default_font()], seed=1, boxes=True)
+        write_lines(folder / f"test-{kind}", ["आम १२", "क्या"], [default_font()], seed=1)
     rates = {kind: {"lines": 2, "characters": 9, "cer": 1.0} for kind in (*KINDS, "all")}
     result = json.dumps({"figures": {"rates": rates}})
     (folder / "ocr-baseline_cpu2_2026-01-01.json").write_text(result)

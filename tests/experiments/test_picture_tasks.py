@@ -38,7 +38,7 @@ def test_error_rates_are_per_character():
 def test_a_baseline_counts_every_kind(tmp_path, monkeypatch):
     texts = {kind: list(itertools.islice(texts_of_kind(kind), 3)) for kind in KINDS}
     for kind in KINDS:
-        write_lines(tmp_path / f"test-{kind}", texts[kind], [default_font()], seed=1, boxes=False)
+        write_lines(tmp_path / f"test-{kind}", texts[kind], [default_font()], seed=1)
     monkeypatch.setattr(ocr_baseline, "tesseract_version", lambda: "0")
     monkeypatch.setattr(ocr_baseline, "recognise", lambda picture: "\n")
     rates = measure_tesseract(tmp_path)["rates"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dhyan.data.invented_words import invented_word
 from dhyan.data.pairs import Pair
 from dhyan.data.primer import generate_sentences
 from dhyan.errors import UserError
@@ -209,13 +210,22 @@ def _scanned(image: "PIL.Image.Image", distortion: Distortion, seed: int) -> "PI
 
 
 def hindi_lines(
-    *, seed: int, split: str = "train", max_words: int = MAX_LINE_WORDS
+    *, seed: int, split: str = "train", max_words: int = MAX_LINE_WORDS, invented: float = 0.0
 ) -> Iterator[str]:
-    """Lines of the primer: parts of sentences, single words, numbers in Hindi digits; endless."""
-    rng = random.Random(seed)
+    """Lines of the primer: parts of sentences, single words, numbers in Hindi digits; endless.
+
+    In a share of `invented` of the lines some or all words are invented ones, so that a model reads
+    letters and does not guess words.
+    """
+    rng, inventing = random.Random(seed), random.Random(f"invented {seed}")
     for sentence in generate_sentences(split, seed=seed, max_words=15):
-        words = sentence.hindi.split()
-        yield " ".join(_line(words, rng, max_words))
+        line = _line(sentence.hindi.split(), rng, max_words)
+        if inventing.random() < invented:
+            share = inventing.uniform(0.2, 1.2)
+            line = [
+                invented_word(inventing) if inventing.random() < share else word for word in line
+            ]
+        yield " ".join(line)
 
 
 def _line(words: Sequence[str], rng: random.Random, max_words: int) -> Sequence[str]:
