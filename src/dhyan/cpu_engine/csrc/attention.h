@@ -30,15 +30,16 @@ inline void add_scaled(float* out, float factor, const float* x, int width) {
 }
 
 // exp(score − the largest score) in place, and the sum of all; the scores after `count` up to a
-// multiple of LANES are overwritten.
+// multiple of LANES become next to nothing.
 inline float exponentials(float* scores, int count) {
-    const int full = (count + LANES - 1) / LANES * LANES;
-    for (int at = count; at < full; ++at) scores[at] = -std::numeric_limits<float>::infinity();
-    Vec most = load(scores);
-    for (int at = LANES; at < full; at += LANES) most = max(most, load(scores + at));
+    const int last = (count - 1) / LANES * LANES;
+    const Vec tail = first_lanes(load(scores + last), count - last);
+    Vec most = tail;
+    for (int at = 0; at < last; at += LANES) most = max(most, load(scores + at));
     const Vec reference = splat(largest(most));
-    Vec total{};
-    for (int at = 0; at < full; at += LANES) {
+    Vec total = exp(tail - reference);
+    store(scores + last, total);
+    for (int at = 0; at < last; at += LANES) {
         const Vec e = exp(load(scores + at) - reference);
         store(scores + at, e);
         total += e;
@@ -125,15 +126,25 @@ inline void attend(const Heads& heads, const float* query, const float* const* k
     const int stride = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     float* all = scores.reserve(static_cast<size_t>(stride) * heads.heads);
     const int width = heads.width, share = heads.heads / heads.kv_heads;
-    for (int head = 0; head < heads.heads; ++head) {
-        float* row = all + head * stride;
-        dot_scores(row, query + head * width, keys, count, head / share * width, width, heads.scale);
-        if (heads.alibi) {
-            const float slope = std::exp2(-8.0f * (head + 1) / heads.heads);
-            for (int at = 0; at < count; ++at) row[at] -= slope * std::abs(position - at);
+    // Stage by stage for some heads at once: a stage waits for the one before.
+    constexpr int TOGETHER = 4;
+    for (int first = 0; first < heads.heads; first += TOGETHER) {
+        const int end = std::min(first + TOGETHER, heads.heads);
+        float totals[TOGETHER];
+        for (int head = first; head < end; ++head)
+            dot_scores(all + head * stride, query + head * width, keys, count, head / share * width,
+                       width, heads.scale);
+        for (int head = first; head < end; ++head) {
+            float* row = all + head * stride;
+            if (heads.alibi) {
+                const float slope = std::exp2(-8.0f * (head + 1) / heads.heads);
+                for (int at = 0; at < count; ++at) row[at] -= slope * std::abs(position - at);
+            }
+            totals[head - first] = exponentials(row, count);
         }
-        const float total = exponentials(row, count);
-        weighted_mean(context + head * width, row, total, values, count, head / share * width, width);
+        for (int head = first; head < end; ++head)
+            weighted_mean(context + head * width, all + head * stride, totals[head - first], values,
+                          count, head / share * width, width);
     }
 }
 

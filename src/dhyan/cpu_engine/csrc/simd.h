@@ -36,6 +36,13 @@ inline Vec to_float(IntVec v) { return __builtin_convertvector(v, Vec); }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 
+// The first lanes of a vector, and −∞ in the others.
+inline Vec first_lanes(Vec v, int count) {
+    IntVec lane;
+    for (int at = 0; at < LANES; ++at) lane[at] = at;
+    return lane < splat(int32_t(count)) ? v : splat(-__builtin_inff());
+}
+
 inline Vec magnitude(Vec v) { return (Vec)((IntVec)v & splat(int32_t(0x7fffffff))); }
 
 inline IntVec round_to_int(Vec v) {
