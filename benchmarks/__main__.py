@@ -113,6 +113,12 @@ def _serving(options: Namespace) -> None:
     print(write_result("serving", serving(options.model, options.seconds)))
 
 
+def _serving_throughput(options: Namespace) -> None:
+    from benchmarks.serving_benchmark import throughput
+
+    print(write_result("serving-throughput", throughput(options.model)))
+
+
 def _goodput(options: Namespace) -> None:
     from benchmarks.goodput_under_failures import goodput
 
@@ -360,6 +366,11 @@ COMMANDS = {
             Argument("model", "folder of a trained model", Path),
             Argument("seconds", "seconds per load level", float, 20.0),
         ],
+    ),
+    "serving-throughput": Command(
+        "Sentences per second of the server beside `dhyan translate`, in turn on one core.",
+        _serving_throughput,
+        [Argument("model", "folder of a trained model", Path)],
     ),
     "goodput": Command(
         "Share of useful training time when the process is killed periodically.",

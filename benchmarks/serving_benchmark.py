@@ -11,9 +11,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from benchmarks.load_generator import (
@@ -52,7 +54,7 @@ WARM_UP, RECOVERY = 3.0, 7.0
 CAPACITY_SECONDS, PARTS = 5.0, 3  # each capacity measurement of a real model; parts per level
 OVERLOAD_DURATION = 3  # times as long as the other levels
 IN_FLIGHT = 128  # requests
-LINES = 4000
+LINES, ROUNDS = 4000, 5
 BULK: dict[str, tuple[dict[str, int], int]] = {  # settings, and texts per request
     "default_batches": ({"batch_capacity": 4096, "queue_capacity": 6144}, 64),
     "larger_batches": ({"batch_capacity": 8192, "queue_capacity": 8192}, 128),
@@ -162,44 +164,66 @@ def real(model: Path, seconds: float) -> dict[str, Any]:
 
 
 def throughput(model: Path) -> dict[str, Any]:
-    """Sentences per second of the server and of `dhyan translate`, same sentences, one core."""
+    """Sentences per second of the server and of `dhyan translate`, same sentences, one core.
+
+    They run in turn, and a share is the median of those of each round: the speed of the machine
+    varies.
+    """
     texts = sentences()[:LINES]
-    command_rate, expected = _command_throughput(model, texts)
+    rates: dict[str, list[float]] = {name: [] for name in ("translate", *BULK)}
+    same = dict.fromkeys(BULK, True)
+    with ExitStack() as stack:
+        servers = {}
+        for name, (settings, texts_per_request) in BULK.items():
+            options = {**pinned_worker(model), "settings": settings}
+            port = stack.enter_context(running_server(options))
+            servers[name] = partial(_server_throughput, port, texts, texts_per_request)
+            servers[name]()
+        for number in range(ROUNDS):
+            rate, expected = _command_throughput(model, texts)
+            rates["translate"].append(rate)
+            for name, measure in servers.items():
+                rate, translations = measure()
+                rates[name].append(rate)
+                same[name] &= translations == expected
+            print(f"throughput: round {number + 1} of {ROUNDS}", file=sys.stderr)
+    command_rates = rates["translate"]
     figures: dict[str, Any] = {
         "sentences": len(texts),
-        "translate_per_second": round(command_rate, 1),
+        "rounds": ROUNDS,
+        "translate_per_second": round(median(command_rates), 1),
     }
     for name, (settings, texts_per_request) in BULK.items():
-        rate, translations = _server_throughput(model, texts, settings, texts_per_request)
+        pairs = zip(rates[name], command_rates, strict=True)
+        shares = [served / translated for served, translated in pairs]
         figures[name] = {
             **settings,
             "texts_per_request": texts_per_request,
-            "served_per_second": round(rate, 1),
-            "share": round(rate / command_rate, 3),
-            "same_translations": translations == expected,
+            "served_per_second": round(median(rates[name]), 1),
+            "share": round(median(shares), 3),
+            "shares": [round(share, 3) for share in shares],
+            "same_translations": same[name],
         }
     return figures
 
 
 def _server_throughput(
-    model: Path, texts: Sequence[str], settings: dict[str, int], texts_per_request: int
+    port: int, texts: Sequence[str], texts_per_request: int
 ) -> tuple[float, list[str]]:
+    """Sentences per second of a server, and its translations."""
     parts = [
         texts[first : first + texts_per_request]
         for first in range(0, len(texts), texts_per_request)
     ]
-    with running_server({**pinned_worker(model), "settings": settings}) as port:
 
-        def message(number: int) -> bytes:
-            body = {"text": parts[number % len(parts)], "deadline": 60}
-            return request(port, "/v1/translate", body)
+    def message(number: int) -> bytes:
+        body = {"text": parts[number % len(parts)], "deadline": 60}
+        return request(port, "/v1/translate", body)
 
-        asyncio.run(saturate(port, 2, len(parts) // 4, message))
-        runs = [asyncio.run(saturate(port, 2, len(parts), message)) for _ in range(3)]
-    for _, replies in runs:
-        statuses = {reply.status for reply in replies}
-        assert statuses == {200}, statuses
-    return len(texts) / min(duration for duration, _ in runs), _translations(runs[-1][1])
+    seconds, replies = asyncio.run(saturate(port, 2, len(parts), message))
+    statuses = {reply.status for reply in replies}
+    assert statuses == {200}, statuses
+    return len(texts) / seconds, _translations(replies)
 
 
 def _command_throughput(model: Path, texts: Sequence[str]) -> tuple[float, list[str]]:
@@ -221,10 +245,9 @@ def _command_throughput(model: Path, texts: Sequence[str]) -> tuple[float, list[
         process = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
         return time.perf_counter() - start, process.stdout.splitlines()
 
-    startup = min(run(texts[:1])[0] for _ in range(3))
-    runs = [run(texts) for _ in range(3)]
-    rate = len(texts) / (min(duration for duration, _ in runs) - startup)
-    return rate, runs[0][1]
+    startup = min(run(texts[:1])[0] for _ in range(2))
+    seconds, translations = run(texts)
+    return len(texts) / (seconds - startup), translations
 
 
 def _translations(replies: Sequence[Reply]) -> list[str]:

@@ -47,6 +47,37 @@ def dhyan_without_torch(*words, text="", **environment):
     )
 
 
+SERVE_WITHOUT_TORCH = """
+import json, sys
+sys.modules["torch"] = None
+from dhyan.serving.worker import load
+from dhyan.serving.worker_protocol import CollectedAnswers, JobOptions, JobText
+
+worker, options = load({"folder": sys.argv[1], "device": "cpu", "threads": 1}), json.load(sys.stdin)
+answers = CollectedAnswers()
+for job, fields in enumerate(options):
+    worker.translate([JobText(job, sys.argv[2])], JobOptions(**fields), answers)
+json.dump([answers.answers[job] for job in range(len(options))], sys.stdout)
+"""
+
+
+def test_a_server_translates_without_torch_and_refuses_what_needs_it():
+    options = [{"beam": 1}, {"nbest": 2}, {"paragraphs": True}]
+    refused = [{"align": True}, {"stream": True}, {"prefix": "a"}, {"glossary": [["key", "a"]]}]
+    done = subprocess.run(
+        [sys.executable, "-c", SERVE_WITHOUT_TORCH, MODEL, SENTENCE],
+        input=json.dumps([*options, *refused]),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    )
+    answers = json.loads(done.stdout)
+    assert [len(answer["translations"]) for answer in answers[:3]] == [1, 2, 1]
+    for answer in answers[3:]:
+        assert answer["code"] == "unsupported_option"
+        assert answer["error"].startswith("this request needs PyTorch")
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")

@@ -6,14 +6,19 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dhyan.config import shipped_recipes
+from dhyan.model_check import check_folder
+from dhyan.open_translator import describe_cpu_engine, open_cpu_translator
 from dhyan.pretrained import model_names
+from hatch_build import CustomBuildHook
 
 ROOT = Path(__file__).parents[2]
 MAX_PRETRAINED_BYTES = 45_000_000
+NO_COMPILER = "no C++ compiler: the CPU engine and compiled BPE dropout are left out"
 PROGRAM = """
 import json, sys
 import dhyan, dhyan.cli
@@ -28,6 +33,24 @@ for words in json.loads(sys.argv[1]):
             raise
 """
 pytestmark = pytest.mark.slow
+
+
+def test_without_a_compiler_the_wheel_is_for_every_platform_and_says_so(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    warnings, build_data = [], {"artifacts": []}
+    application = SimpleNamespace(display_warning=warnings.append)
+    hook = CustomBuildHook(str(ROOT), {}, None, None, "", "wheel", application)
+    hook.initialize("standard", build_data)
+    assert warnings == [NO_COMPILER]
+    assert build_data == {"artifacts": []}  # a pure wheel, py3-none-any
+
+
+def test_without_the_engine_pytorch_translates_and_info_says_so(monkeypatch):
+    monkeypatch.setattr("dhyan.open_translator.library_target", lambda: None)
+    checked = check_folder("en-hi")
+    assert describe_cpu_engine(checked) == "PyTorch: the engine is not compiled"
+    assert open_cpu_translator("en-hi") is None
 
 
 def test_the_wheel_works_far_from_the_checkout(tmp_path):

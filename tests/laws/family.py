@@ -3,7 +3,8 @@
 from dhyan import config
 from dhyan.attention import (
     AdditiveScore,
-    AlibiScore,
+    AlibiBias,
+    BiasedScore,
     CoverageScore,
     DotScore,
     GeneralScore,
@@ -11,7 +12,6 @@ from dhyan.attention import (
     LocationScore,
     MultiHeadAttention,
     PredictedWindow,
-    RelativeBiasScore,
     RelativePositionBias,
     RotaryScore,
     SingleHeadAttention,
@@ -69,17 +69,19 @@ ATTENTIONS = {
     "rotary-causal": lambda: MultiHeadAttention(
         WIDTH, heads=4, kv_heads=2, score=RotaryScore(8, scaled=False), mask=causal
     ),
-    "alibi": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4)),
+    "alibi": lambda: MultiHeadAttention(WIDTH, heads=4, score=BiasedScore(AlibiBias(4))),
     "relative": lambda: MultiHeadAttention(
-        WIDTH, heads=4, score=RelativeBiasScore(RelativePositionBias(4, buckets=8, max_distance=6))
+        WIDTH, heads=4, score=BiasedScore(RelativePositionBias(4, buckets=8, max_distance=6))
     ),
     "relative-causal": lambda: MultiHeadAttention(
         WIDTH,
         heads=4,
-        score=RelativeBiasScore(RelativePositionBias(4, buckets=8, max_distance=6, causal=True)),
+        score=BiasedScore(RelativePositionBias(4, buckets=8, max_distance=6, causal=True)),
         mask=causal,
     ),
-    "alibi-causal": lambda: MultiHeadAttention(WIDTH, heads=4, score=AlibiScore(4), mask=causal),
+    "alibi-causal": lambda: MultiHeadAttention(
+        WIDTH, heads=4, score=BiasedScore(AlibiBias(4)), mask=causal
+    ),
     "dropout": lambda: MultiHeadAttention(WIDTH, heads=4, dropout=0.3),
 }
 CAUSAL = {"multihead-causal", "rotary-causal", "alibi-causal", "relative-causal"}

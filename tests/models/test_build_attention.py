@@ -8,7 +8,8 @@ import torch
 from dhyan import config
 from dhyan.attention import (
     AdditiveScore,
-    AlibiScore,
+    AlibiBias,
+    BiasedScore,
     CoverageScore,
     DotScore,
     GeneralScore,
@@ -157,7 +158,7 @@ def test_coverage_equals_the_papers_equation(last_weights):
 
 
 def test_alibi_subtracts_slope_times_distance():
-    heads, score = 4, AlibiScore(4)
+    heads, score = 4, BiasedScore(AlibiBias(4))
     query, keys = torch.randn(1, heads, 3, 8), torch.randn(1, heads, 5, 8)
     memory = Memory(keys, keys, torch.ones(1, 5, dtype=torch.bool))
     result = score(query, memory)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.models.llama import modeling_llama as llama
 
-from dhyan.attention.rotary_and_alibi import rotate
+from dhyan.attention.rotary import rotate
 
 
 @pytest.mark.parametrize("width", [8, 64])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dhyan.cli import main
-from dhyan.cli.serve import _canary, _rate_limit, _supervisors, _threads_per_model
+from dhyan.cli.serve import _canary, _pools, _rate_limit, _threads_per_worker
 from dhyan.errors import UserError
 from dhyan.serving.settings import ServerSettings
 from dhyan.web.listen import ListenAddress
@@ -25,6 +25,9 @@ ROOMS = [ROOT / "src" / "dhyan" / room for room in ("serving", "web")]
         ((".", "--host", "0.0.0.0"), "give --key-file FILE, or type --no-auth"),
         ((".", "--host", "::"), "give --key-file FILE, or type --no-auth"),
         ((".", "--host", "example.org"), "not an IP address"),
+        ((".", "--trusted-proxy", "proxy"), "not an IP address or network"),
+        ((".", "--trusted-proxy", "127.0.0.1"), "--trusted-proxy lets other machines connect"),
+        ((".", "--trusted-proxy", "::1", "--no-auth", "--rate-limit", "0"), "--rate-limit 2000"),
         ((".", "--host", "0.0.0.0", "--no-auth", "--rate-limit", "0"), "such as --rate-limit 2000"),
         ((".", "--key-file", "none"), "none"),
         ((".", "--key-file", "none", "--no-auth"), "leave one out"),
@@ -56,25 +59,26 @@ def test_an_impossible_command_is_one_line_of_error(
     ],
 )  # fmt: skip
 def test_clients_on_other_machines_always_have_a_rate_limit(host, rate, limit):
-    assert _rate_limit(ListenAddress(host), rate) == limit
+    address = ListenAddress(host)
+    assert _rate_limit(address, rate, remote=not address.is_loopback) == limit
 
 
 def test_the_models_of_a_server_have_distinct_names(tmp_path):
     folders = [tmp_path / parent / "run" for parent in ("a", "b")]
     settings, load = ServerSettings(), {"device": "cpu", "threads": 1}
     with pytest.raises(UserError, match="two models are named run"):
-        _supervisors(folders, (), settings, load)
+        _pools(folders, (), settings, load)
     with pytest.raises(UserError, match="1 files for 2 models"):
-        _supervisors([tmp_path / "a", tmp_path / "b"], [tmp_path / "c"], settings, load)
-    [only] = _supervisors([Path(".")], (), settings, load)
+        _pools([tmp_path / "a", tmp_path / "b"], [tmp_path / "c"], settings, load)
+    [only] = _pools([Path(".")], (), settings, load)
     assert only.name == Path.cwd().name
 
 
 @pytest.mark.parametrize(
-    ("threads", "models", "each"), [(0, 1, 0), (3, 1, 3), (4, 2, 2), (3, 2, 1), (1, 5, 1)]
+    ("threads", "workers", "each"), [(0, 1, 0), (3, 1, 3), (4, 2, 2), (3, 2, 1), (1, 5, 1)]
 )
-def test_threads_are_divided_among_the_models(threads, models, each):
-    assert _threads_per_model(threads, models) == each
+def test_threads_are_divided_among_the_workers(threads, workers, each):
+    assert _threads_per_worker(threads, workers) == each
 
 
 def test_the_missing_packages_of_the_server_are_named(monkeypatch, capsys):

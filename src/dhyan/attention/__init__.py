@@ -15,6 +15,9 @@ from dhyan.attention.masks import last_position as last_position
 from dhyan.attention.multihead import MultiHeadAttention as MultiHeadAttention
 from dhyan.attention.multiplicative import DotScore as DotScore
 from dhyan.attention.multiplicative import GeneralScore as GeneralScore
+from dhyan.attention.position_bias import AlibiBias as AlibiBias
+from dhyan.attention.position_bias import BiasedScore as BiasedScore
+from dhyan.attention.position_bias import RelativePositionBias as RelativePositionBias
 from dhyan.attention.protocol import Attended as Attended
 from dhyan.attention.protocol import Attention as Attention
 from dhyan.attention.protocol import Mask as Mask
@@ -23,9 +26,6 @@ from dhyan.attention.protocol import Score as Score
 from dhyan.attention.registry import mechanism_names as mechanism_names
 from dhyan.attention.registry import register as register
 from dhyan.attention.registry import registered_factory as registered_factory
-from dhyan.attention.relative_bias import RelativeBiasScore as RelativeBiasScore
-from dhyan.attention.relative_bias import RelativePositionBias as RelativePositionBias
-from dhyan.attention.rotary_and_alibi import AlibiScore as AlibiScore
-from dhyan.attention.rotary_and_alibi import RotaryScore as RotaryScore
+from dhyan.attention.rotary import RotaryScore as RotaryScore
 from dhyan.attention.single_head import SingleHeadAttention as SingleHeadAttention
 from dhyan.attention.single_head import parameter_free_attention as parameter_free_attention

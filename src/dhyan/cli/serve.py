@@ -1,5 +1,6 @@
 """`dhyan serve`: translation over HTTP for other programs."""
 
+import ipaddress
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from dhyan.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
     from dhyan.serving.access import ApiKeys
-    from dhyan.serving.supervisor import Canary, Supervisor
+    from dhyan.serving.supervisor import Canary, WorkerPool
     from dhyan.web.listen import ListenAddress
 
 WORKER = "dhyan.serving.worker"
@@ -29,7 +30,7 @@ Models = Annotated[
     typer.Argument(
         metavar="MODEL",
         help="Run folders, step-N checkpoints of them, pretrained models (see dhyan models), or "
-        "folders of Hugging Face or CTranslate2; each has its own worker process.",
+        "folders of Hugging Face or CTranslate2; each has worker processes of its own.",
     ),
 ]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")]
@@ -89,9 +90,21 @@ MetricsPort = Annotated[
         help="Serve /metrics also on this loopback port, without API key.",
     ),
 ]
+TrustedProxies = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ADDRESS",
+        show_default="none",
+        help="IP address or network of a reverse proxy, whose X-Forwarded-For names the client; "
+        "repeatable.",
+    ),
+]
+Workers = Annotated[
+    int, typer.Option(min=1, max=256, help="Worker processes of each model, each with a copy.")
+]
 SharedThreads = Annotated[
     int,
-    typer.Option(min=0, help="CPU threads, divided among the models; 0: at most four."),
+    typer.Option(min=0, help="CPU threads, divided among all workers; 0: at most four."),
 ]
 
 
@@ -110,14 +123,16 @@ def serve(
     queue_capacity: QueueCapacity = ServerSettings.queue_capacity,
     canary: Canaries = None,
     metrics_port: MetricsPort = None,
+    trusted_proxy: TrustedProxies = None,
+    workers: Workers = 1,
     device: Device = "auto",
     threads: SharedThreads = 0,
 ) -> None:
     """Serve translations over HTTP until Ctrl-C or SIGTERM.
 
-    Only this machine can connect by default. For other machines give --host with API keys; each
-    client then has a rate limit. Of several models, a request chooses one by its name or by its
-    languages.
+    Only this machine can connect by default. For other machines give --host, or --trusted-proxy if
+    they come through a proxy, with API keys; each client then has a rate limit. Of several models,
+    a request chooses one by its name or by its languages.
 
     Example: dhyan serve en-hi
     """
@@ -132,32 +147,35 @@ def serve(
         _add_key(key_file, add_key)
         return
     address = ListenAddress(host, port, tuple(allowed_host or ()))
+    proxies = tuple(map(_proxy, trusted_proxy or ()))
+    remote = bool(proxies) or not address.is_loopback
     origins = frozenset(map(check_origin, cors_origin or ()))
-    access = Access(address, _keys(address, key_file, no_auth), origins)
+    access = Access(address, _keys(address, key_file, no_auth, remote=remote), origins, proxies)
     settings = ServerSettings(
-        rate_limit=_rate_limit(address, rate_limit),
+        rate_limit=_rate_limit(address, rate_limit, remote=remote),
         deadline=deadline,
         batch_capacity=batch_capacity,
         queue_capacity=queue_capacity,
     )
     check_models(*models)
-    load = {"device": device, "threads": _threads_per_model(threads, len(models))}
-    supervisors = _supervisors(models, canary or (), settings, load)
+    load = {"device": device, "threads": _threads_per_worker(threads, workers * len(models))}
+    pools = _pools(models, canary or (), settings, load, workers)
     bound, metrics_socket = bind(address), None
     if metrics_port is not None:
         metrics_socket = bind(ListenAddress(port=metrics_port), "--metrics-port")
     log_to(warn)
-    run(supervisors, bound, access, _announce, metrics_socket=metrics_socket)
+    run(pools, bound, access, _announce, metrics_socket=metrics_socket)
 
 
-def _supervisors(
+def _pools(
     models: Sequence[str],
     canaries: Sequence[Path],
     settings: ServerSettings,
     load: Mapping[str, Any],
-) -> "list[Supervisor]":
-    """A supervisor for each model, by its pretrained name or that of its folder."""
-    from dhyan.serving.supervisor import Supervisor
+    workers: int = 1,
+) -> "list[WorkerPool]":
+    """The workers of each model, by its pretrained name or that of its folder."""
+    from dhyan.serving.supervisor import WorkerPool
 
     names = [model if find_pretrained(model) else Path(model).absolute().name for model in models]
     for name in names:
@@ -173,17 +191,32 @@ def _supervisors(
     files: Sequence[Path | None] = canaries or [None] * len(models)
     command = [sys.executable, "-m", WORKER]
     return [
-        Supervisor(command, {"folder": model, **load}, settings, _canary(file), name=name)
+        WorkerPool.build(
+            command, {"folder": model, **load}, settings, _canary(file), name=name, workers=workers
+        )
         for name, model, file in zip(names, models, files, strict=True)
     ]
 
 
-def _threads_per_model(threads: int, models: int) -> int:
+def _threads_per_worker(threads: int, workers: int) -> int:
     """The threads of each worker; 0 leaves the choice to the only one."""
-    if models == 1:
+    if workers == 1:
         return threads
     total = threads or min(os.cpu_count() or 1, DEFAULT_THREADS)
-    return max(1, total // models)
+    return max(1, total // workers)
+
+
+def _proxy(address: str) -> str:
+    """The address or network of a proxy, checked."""
+    try:
+        return str(
+            ipaddress.ip_network(address) if "/" in address else ipaddress.ip_address(address)
+        )
+    except ValueError:
+        raise UserError(
+            f"--trusted-proxy {address}: not an IP address or network; give one such as 127.0.0.1 "
+            "or 10.0.0.0/8"
+        ) from None
 
 
 def _announce(line: str) -> None:
@@ -199,27 +232,34 @@ def _add_key(path: Path | None, name: str) -> None:
     warn(f"{path}: added an API key for {name}; the file has only its hash, so note the key")
 
 
-def _keys(address: "ListenAddress", path: Path | None, no_auth: bool) -> "ApiKeys | None":
+def _keys(
+    address: "ListenAddress", path: Path | None, no_auth: bool, *, remote: bool
+) -> "ApiKeys | None":
     """The API keys that are required, if any."""
     from dhyan.serving.access import read_keys
 
     if no_auth and path:
         raise UserError("--no-auth and --key-file exclude each other; leave one out")
-    if not address.is_loopback and not path and not no_auth:
+    if remote and not path and not no_auth:
         raise UserError(
-            f"--host {address.host} lets other machines connect: "
+            f"{_opening(address)} lets other machines connect: "
             "give --key-file FILE, or type --no-auth"
         )
     return read_keys(path) if path else None
 
 
-def _rate_limit(address: "ListenAddress", limit: float | None) -> float:
+def _opening(address: "ListenAddress") -> str:
+    """The option that lets other machines connect."""
+    return "--trusted-proxy" if address.is_loopback else f"--host {address.host}"
+
+
+def _rate_limit(address: "ListenAddress", limit: float | None, *, remote: bool) -> float:
     """Characters per second of one client; if other machines can connect there is always a limit."""
-    if address.is_loopback:
+    if not remote:
         return limit or 0.0
     if limit == 0:
         raise UserError(
-            f"--rate-limit 0 --host {address.host}: other machines need a rate limit; "
+            f"--rate-limit 0 {_opening(address)}: other machines need a rate limit; "
             f"give one, such as --rate-limit {REMOTE_RATE_LIMIT}"
         )
     return limit or REMOTE_RATE_LIMIT

@@ -21,7 +21,7 @@ from dhyan.interop.huggingface import (
     rename_weights,
     side_sizes,
 )
-from dhyan.interop.tokenizer_json import TOKENIZER, TokenizerJson
+from dhyan.interop.tokenizer_json import read_pieces
 from dhyan.interop.vocabulary import Roles, Vocabulary
 from dhyan.interop.write_model import ImportedModel
 from dhyan.text.language_tokens import M2M100, find_language, is_language_token, known_code
@@ -168,13 +168,7 @@ def _recipe(
 
 def _read_pieces(folder: ForeignFolder, settings: Settings, kind: str) -> Pieces:
     size = settings.size("vocab_size")
-    table = TokenizerJson.read(folder) if folder.has(TOKENIZER) else None
-    if folder.has(SENTENCEPIECE):
-        file = SentencePieceFile.read(folder.path / SENTENCEPIECE)
-    elif table:
-        file = table.pieces()
-    else:
-        raise UserError(f"{folder.path}: has neither {SENTENCEPIECE} nor {TOKENIZER}")
+    file, table = read_pieces(folder, SENTENCEPIECE)
     if folder.has("vocab.json"):
         tokens = folder.ids("vocab.json")
     elif table:

@@ -13,7 +13,7 @@ from dhyan import config
 from dhyan.errors import UserError
 from dhyan.interop.foreign_folder import ForeignFolder, Settings
 from dhyan.interop.huggingface import LEARNING_RATE, SIDES, WEIGHTS, read_tensors
-from dhyan.interop.tokenizer_json import TOKENIZER, TokenizerJson
+from dhyan.interop.tokenizer_json import read_pieces
 from dhyan.interop.vocabulary import Roles, Vocabulary
 from dhyan.interop.write_model import ImportedModel
 from dhyan.safe_io.json_toml import safe_repr
@@ -81,13 +81,7 @@ def _read_vocabulary(
     folder: ForeignFolder, settings: Settings
 ) -> tuple[Vocabulary, SentencePieceFile]:
     size = settings.size("vocab_size")
-    table = TokenizerJson.read(folder) if folder.has(TOKENIZER) else None
-    if folder.has(SENTENCEPIECE):
-        file = SentencePieceFile.read(folder.path / SENTENCEPIECE)
-    elif table:
-        file = table.pieces()
-    else:
-        raise UserError(f"{folder.path}: has neither {SENTENCEPIECE} nor {TOKENIZER}")
+    file, table = read_pieces(folder, SENTENCEPIECE)
     sentinels = [f"<extra_id_{number}>" for number in reversed(range(SENTINELS))]
     tokens = table.tokens() if table else [*SPECIAL, *file.pieces, *sentinels]
     if tuple(tokens[: len(SPECIAL)]) != SPECIAL:

@@ -98,6 +98,19 @@ class TokenizerJson:
         return ranks
 
 
+def read_pieces(
+    folder: ForeignFolder, sentencepiece: str
+) -> tuple[SentencePieceFile, TokenizerJson | None]:
+    """The pieces of a folder's SentencePiece file, or else of its tokenizer.json; the latter too, if
+    there is one."""
+    table = TokenizerJson.read(folder) if folder.has(TOKENIZER) else None
+    if folder.has(sentencepiece):
+        return SentencePieceFile.read(folder.path / sentencepiece), table
+    if table is None:
+        raise UserError(f"{folder.path}: has neither {sentencepiece} nor {TOKENIZER}")
+    return table.pieces(), table
+
+
 def _charsmap(normalizer: Any) -> bytes:
     """The character map of SentencePiece's normalisation, alone or in a sequence."""
     if not isinstance(normalizer, dict):

@@ -5,8 +5,9 @@ import torch
 from dhyan import config
 from dhyan.attention import (
     AdditiveScore,
-    AlibiScore,
+    AlibiBias,
     Attention,
+    BiasedScore,
     CoverageScore,
     DotScore,
     GeneralScore,
@@ -15,7 +16,6 @@ from dhyan.attention import (
     Mask,
     MultiHeadAttention,
     PredictedWindow,
-    RelativeBiasScore,
     RelativePositionBias,
     RotaryScore,
     Score,
@@ -113,9 +113,9 @@ def build_heads(
     if positions == "rotary":
         score = RotaryScore(width, scaled=scaled)
     elif bias is not None:
-        score = RelativeBiasScore(bias, scaled=scaled)
+        score = BiasedScore(bias, scaled=scaled)
     elif positions == "alibi":
-        score = AlibiScore(settings.heads, scaled=scaled)
+        score = BiasedScore(AlibiBias(settings.heads), scaled=scaled)
     else:
         score = build_score(
             config.Attention(score=settings.score, score_width=width), width, width, max_length

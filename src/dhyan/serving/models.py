@@ -1,4 +1,4 @@
-"""The models of a server, each with a scheduler and a worker process of its own.
+"""The models of a server, each with a scheduler and worker processes of its own.
 
 A request chooses one by its name or by its language pair; a server of one model needs neither.
 """
@@ -18,7 +18,7 @@ from dhyan.serving.language_detection import Detection, detect
 from dhyan.serving.metrics import Metrics
 from dhyan.serving.scheduler import Scheduler
 from dhyan.serving.settings import ServerSettings
-from dhyan.serving.supervisor import Supervisor
+from dhyan.serving.supervisor import WorkerPool
 from dhyan.text.languages import UNDETERMINED
 
 
@@ -31,12 +31,11 @@ class ServedModels:
     settings: ServerSettings
 
     @classmethod
-    def build(cls, supervisors: Sequence[Supervisor]) -> "ServedModels":
-        """A scheduler before each worker, all with the same settings."""
-        metrics, settings = Metrics(), supervisors[0].settings
+    def build(cls, pools: Sequence[WorkerPool]) -> "ServedModels":
+        """A scheduler before the workers of each model, all with the same settings."""
+        metrics, settings = Metrics(), pools[0].settings
         schedulers = {
-            supervisor.name: Scheduler(supervisor, settings, metrics.of_model(supervisor.name))
-            for supervisor in supervisors
+            pool.name: Scheduler(pool, settings, metrics.of_model(pool.name)) for pool in pools
         }
         models = cls(schedulers, metrics, settings)
         models._add_gauges()
@@ -45,6 +44,7 @@ class ServedModels:
     def _add_gauges(self) -> None:
         gauges = {
             "dhyan_ready": "Whether the model can translate",
+            "dhyan_workers_ready": "Worker processes that can translate",
             "dhyan_queue_texts": "Texts in the queue",
             "dhyan_queue_cost": "Their tokens times beam",
             "dhyan_open_requests": "Requests being processed",
@@ -60,9 +60,9 @@ class ServedModels:
     def cards(self) -> list[dict[str, Any]]:
         """Facts about every model, once all are loaded."""
         for scheduler in self:
-            if not scheduler.supervisor.card:
+            if not scheduler.pool.card:
                 raise self._not_ready(scheduler)
-        return [scheduler.supervisor.card for scheduler in self]
+        return [scheduler.pool.card for scheduler in self]
 
     def choose(self, model: str | None, source: str | None, target: str | None) -> Scheduler:
         """The scheduler of the model with this name that translates this language pair.
@@ -96,7 +96,7 @@ class ServedModels:
         self, candidates: Sequence[Scheduler], source: str | None, target: str | None
     ) -> Scheduler | None:
         for scheduler in candidates:
-            card = scheduler.supervisor.card
+            card = scheduler.pool.card
             own = (card.get("source_language"), card.get("target_language"))
             accepted = {UNDETERMINED} if len(candidates) == 1 else set[str]()
             if card and all(
@@ -105,7 +105,7 @@ class ServedModels:
             ):
                 return scheduler
         for scheduler in candidates:
-            if not scheduler.supervisor.card:
+            if not scheduler.pool.card:
                 raise self._not_ready(scheduler)
         return None
 
@@ -118,23 +118,23 @@ class ServedModels:
         self.cards()
         vocabularies: dict[str, list[frozenset[str]]] = {}
         for scheduler in self:
-            for language, words in scheduler.supervisor.known_words.items():
+            for language, words in scheduler.pool.known_words.items():
                 vocabularies.setdefault(language, []).append(words)
         return detect(text, vocabularies)
 
     @property
     def ready(self) -> bool:
         """Whether all models can translate."""
-        return all(scheduler.supervisor.ready for scheduler in self)
+        return all(scheduler.pool.ready for scheduler in self)
 
     def not_ready(self) -> ApiError:
         """The error of the first model that cannot translate."""
-        waiting = [scheduler for scheduler in self if not scheduler.supervisor.ready]
+        waiting = [scheduler for scheduler in self if not scheduler.pool.ready]
         return self._not_ready(waiting[0]) if waiting else model_not_ready("")
 
     def _not_ready(self, scheduler: Scheduler) -> ApiError:
         prefix = f"{scheduler.name}: " if len(self.schedulers) > 1 else ""
-        return model_not_ready(prefix + scheduler.supervisor.reason)
+        return model_not_ready(prefix + scheduler.pool.reason)
 
     @property
     def draining(self) -> bool:
@@ -168,5 +168,4 @@ class ServedModels:
     def kill_workers(self) -> None:
         """Kill the worker processes, whatever they do."""
         for scheduler in self:
-            if scheduler.supervisor.worker:
-                scheduler.supervisor.worker.kill()
+            scheduler.pool.kill()

@@ -34,7 +34,7 @@ def openapi(app: FastAPI, models: ServedModels) -> dict[str, Any]:
 
 def _add_models(schemas: dict[str, Any], models: ServedModels) -> None:
     """Describe the names and languages that choose a model."""
-    cards = [scheduler.supervisor.card for scheduler in models]
+    cards = [scheduler.pool.card for scheduler in models]
     requests = [schemas[name] for name in ("TranslateRequest", "StreamRequest")]
     for schema in requests:
         _restrict(schema, "model", list(models.schedulers))

@@ -21,7 +21,7 @@ from dhyan.serving.errors import (
 from dhyan.serving.fair_queue import FairQueue, Job, OnWords
 from dhyan.serving.metrics import ModelMetrics
 from dhyan.serving.settings import ServerSettings, counted_characters
-from dhyan.serving.supervisor import WORKER_DIED, Supervisor, WorkerProcess
+from dhyan.serving.supervisor import WORKER_DIED, WorkerPool, WorkerProcess
 from dhyan.serving.worker_batch import Batch, ResponsePacer
 from dhyan.serving.worker_protocol import Answer, JobOptions, best_text
 
@@ -70,33 +70,33 @@ class LatencyModel:
 
 
 class Scheduler:
-    """One queue before one worker."""
+    """One queue before the workers of a model; each has a batch of its own."""
 
-    def __init__(
-        self, supervisor: Supervisor, settings: ServerSettings, metrics: ModelMetrics
-    ) -> None:
-        self.supervisor, self.settings, self.metrics = supervisor, settings, metrics
-        self.queue, self.latency = FairQueue(settings.queue_capacity), LatencyModel()
+    def __init__(self, pool: WorkerPool, settings: ServerSettings, metrics: ModelMetrics) -> None:
+        self.pool, self.settings, self.metrics = pool, settings, metrics
+        self.queue_capacity = settings.queue_capacity * len(pool.supervisors)
+        self.queue, self.latency = FairQueue(self.queue_capacity), LatencyModel()
         self.draining = False
         self.open_requests = 0
         self._pacer = ResponsePacer()
         self._ids = itertools.count(1)
-        self._batch: Batch | None = None
+        self._batches: dict[WorkerProcess, Batch] = {}
         self._tokens_per_character = TOKENS_PER_CHARACTER
 
     @property
     def name(self) -> str:
         """The name of the model."""
-        return self.supervisor.name
+        return self.pool.name
 
     def gauges(self) -> Mapping[str, Callable[[], float]]:
         """The values that metrics read, by name."""
         return {
-            "dhyan_ready": lambda: self.supervisor.ready,
+            "dhyan_ready": lambda: self.pool.ready,
+            "dhyan_workers_ready": lambda: self.pool.workers_ready,
             "dhyan_queue_texts": lambda: len(self.queue),
             "dhyan_queue_cost": lambda: self.queue.cost,
             "dhyan_open_requests": lambda: self.open_requests,
-            "dhyan_worker_starts": lambda: self.supervisor.starts,
+            "dhyan_worker_starts": lambda: self.pool.starts,
         }
 
     async def translate(
@@ -110,11 +110,11 @@ class Scheduler:
     ) -> list[Answer]:
         """The answers to all texts, before the timeout."""
         jobs = self._jobs(texts, options, client, on_words)
-        self.admit(client, sum(job.cost for job in jobs), timeout)
+        self.admit(client, [job.cost for job in jobs], timeout)
         with self._accounted(jobs):
             for job in jobs:
                 self.queue.add(job)
-            self._start_batch(self.supervisor.worker)
+            self._start_batches()
             async with asyncio.timeout(timeout):
                 return [await job.answer for job in jobs]
 
@@ -155,18 +155,20 @@ class Scheduler:
             self.metrics.count_request(outcome)
             self.metrics.latency.observe(time.monotonic() - started)
 
-    def admit(self, client: str, cost: int, timeout: float) -> None:
-        """Refuse what cannot be done in time."""
+    def admit(self, client: str, costs: Sequence[int], timeout: float) -> None:
+        """Refuse texts of these costs if they cannot be done in time."""
         if self.draining:
             raise shutting_down()
-        worker = self.supervisor.worker
-        if not self.supervisor.ready or not worker or worker.exited.is_set():
-            raise model_not_ready(self.supervisor.reason or WORKER_DIED)
-        if (not self._batch or self._batch.answered) and not len(self.queue):
+        workers = list(self.pool.workers())
+        if not workers:
+            raise model_not_ready(self.pool.reason or WORKER_DIED)
+        idle = any(self._is_idle(worker) for worker in workers)
+        if idle and not len(self.queue):
             return  # an idle worker may try: a wrong latency model is corrected by it
-        ahead = self.queue.cost_ahead(client, cost)
-        predicted = self.latency.predict(ahead + cost, self.settings.batch_capacity)
-        wait = self._batch_seconds_left() + predicted
+        ahead = self.queue.cost_ahead(client, sum(costs))
+        share = max(*costs, (ahead + sum(costs)) / len(workers))
+        predicted = self.latency.predict(share, self.settings.batch_capacity)
+        wait = min(map(self._seconds_left, workers)) + predicted
         if self._exceeds_capacity(client, ahead) or wait > timeout:
             self.metrics.count_request("refused")
             raise overloaded(wait - timeout if wait > timeout else wait)
@@ -178,26 +180,34 @@ class Scheduler:
     def _exceeds_capacity(self, client: str, ahead: float) -> bool:
         """Whether the queue is full: ahead of this client, of this client, or of all clients, each
         counted up to one client's capacity."""
-        capacity, client_cost = self.settings.queue_capacity, self.queue.cost_of(client)
+        capacity, client_cost = self.queue_capacity, self.queue.cost_of(client)
         total = self.queue.capped_cost
         return ahead > capacity or client_cost > capacity or total > TOTAL_CAPACITY * capacity
 
     async def serve(self, worker: WorkerProcess) -> None:
-        """Send batch after batch to a worker until it exits; the canary when it is idle."""
+        """Send batch after batch to a worker until it exits; the canary when it is idle.
+
+        Its exit fails the batch it had, and whatever waits if it was the only worker.
+        """
         worker.on_message = lambda message: self._receive(worker, message)
+        self._start_batches()
         canary: asyncio.Future[None] | None = None
         try:
             while not await self._exits_before_canary(worker):
-                if self._batch is None:
+                if worker not in self._batches:
                     canary = self._send_canary(worker)
         finally:
-            self._fail_all(_worker_died)
+            self._fail_batch(worker, _worker_died)
+            if all(other is worker for other in self.pool.workers()):
+                self._fail_waiting(_worker_died)
             if canary:
                 canary.cancel()
 
     def close(self) -> None:
         """The server ends now: fail whatever is not done."""
-        self._fail_all(shutting_down)
+        for worker in list(self._batches):
+            self._fail_batch(worker, shutting_down)
+        self._fail_waiting(shutting_down)
 
     async def _exits_before_canary(self, worker: WorkerProcess) -> bool:
         with suppress(TimeoutError):
@@ -205,8 +215,8 @@ class Scheduler:
         return worker.exited.is_set()
 
     def _send_canary(self, worker: WorkerProcess) -> "asyncio.Future[None]":
-        """Send the canary at once, as no batch is running."""
-        sentences = self.supervisor.canary.sentences
+        """Send the canary at once, as this worker has no batch."""
+        sentences = self.pool.canary.sentences
         jobs = self._jobs(sentences, JobOptions(), client=CANARY_CLIENT)
         self._send(worker, jobs)
         return asyncio.ensure_future(self._check_canary(worker, jobs))
@@ -219,19 +229,28 @@ class Scheduler:
         finally:
             watchdog.cancel()
         translations = [best_text(answer) for answer in answers if isinstance(answer, dict)]
-        if not worker.exited.is_set() and self.supervisor.canary.check(translations):
+        if not worker.exited.is_set() and self.pool.canary.check(translations):
             worker.kill()
 
-    def _start_batch(self, worker: WorkerProcess | None) -> None:
-        """Send the next batch, if none is running and something waits."""
-        if not worker or self._batch:
-            return
-        if jobs := self.queue.take_batch(self.settings.batch_capacity):
-            self._send(worker, jobs)
+    def _start_batches(self) -> None:
+        """Send each worker that has no batch the next one, as long as something waits.
+
+        Workers that are free at one time get an equal share each.
+        """
+        free = [worker for worker in self.pool.workers() if worker not in self._batches]
+        while free:
+            if not len(self.queue) and self._batches:
+                return  # shares are reset only when nothing runs
+            capacity = min(self.settings.batch_capacity, math.ceil(self.queue.cost / len(free)))
+            jobs = self.queue.take_batch(capacity)
+            if not jobs:
+                return
+            self._send(free.pop(0), jobs)
 
     def _send(self, worker: WorkerProcess, jobs: Sequence[Job]) -> None:
         settings = self.settings
-        batch = self._batch = Batch(next(self._ids), jobs, settings.cancel_timeout, self._pacer)
+        batch = Batch(next(self._ids), jobs, settings.cancel_timeout, self._pacer)
+        self._batches[worker] = batch
         seconds = self.latency.predict(batch.cost, settings.batch_capacity)
         batch.expected_end = batch.started + seconds
         for job in jobs:
@@ -242,7 +261,7 @@ class Scheduler:
 
     def _receive(self, worker: WorkerProcess, message: dict[str, object]) -> None:
         """Handle an answer or the end of a batch; the next batch starts before anything else."""
-        if not (batch := self._batch):
+        if not (batch := self._batches.get(worker)):
             return
         characters, tokens = batch.receive(message)
         if characters:
@@ -250,8 +269,8 @@ class Scheduler:
             change = tokens / characters - self._tokens_per_character
             self._tokens_per_character += 0.05 * change
         if batch.ended:
-            self._batch = None
-            self._start_batch(worker)
+            del self._batches[worker]
+            self._start_batches()
             self._fail(list(batch.jobs.values()), _worker_died)
             if batch.complete:
                 self.latency.observe(batch.cost, time.monotonic() - batch.started)
@@ -268,15 +287,20 @@ class Scheduler:
         if cancelled:
             for job in jobs:
                 self.queue.drop(job)
-            sent = [job.id for job in cancelled if job.sent]
-            if sent and self._batch and self.supervisor.worker:
-                self._batch.cancel(self.supervisor.worker, sent)
+            sent = {job.id for job in cancelled if job.sent}
+            for worker, batch in self._batches.items():
+                if own := sent & batch.jobs.keys():
+                    batch.cancel(worker, own)
 
-    def _fail_all(self, error: ErrorFactory) -> None:
-        """Fail every job that is running or waits."""
-        batch, self._batch = self._batch, None
+    def _fail_batch(self, worker: WorkerProcess, error: ErrorFactory) -> None:
+        """Fail every job that a worker has."""
+        if batch := self._batches.pop(worker, None):
+            self._fail(list(batch.jobs.values()), error)
+
+    def _fail_waiting(self, error: ErrorFactory) -> None:
+        """Fail every job in the queue."""
         waiting = list(self.queue)
-        self._fail([*(batch.jobs.values() if batch else ()), *waiting], error)
+        self._fail(waiting, error)
         for job in waiting:
             self.queue.drop(job)
 
@@ -288,9 +312,16 @@ class Scheduler:
 
     def _cost(self, text: str, options: JobOptions) -> int:
         """Estimated tokens × beam."""
-        beam = max(options.beam or int(self.supervisor.card.get("beam", 1)), options.nbest)
+        beam = max(options.beam or int(self.pool.card.get("beam", 1)), options.nbest)
         characters = counted_characters(text) + len(options.prefix)
         return max(1, round((characters * self._tokens_per_character + 1) * beam))
 
-    def _batch_seconds_left(self) -> float:
-        return max(0.0, self._batch.expected_end - time.monotonic()) if self._batch else 0.0
+    def _is_idle(self, worker: WorkerProcess) -> bool:
+        """Whether a worker has no batch, or has answered all of it."""
+        batch = self._batches.get(worker)
+        return batch is None or batch.answered
+
+    def _seconds_left(self, worker: WorkerProcess) -> float:
+        """The predicted time until a worker has done its batch."""
+        batch = self._batches.get(worker)
+        return max(0.0, batch.expected_end - time.monotonic()) if batch else 0.0

@@ -1,4 +1,4 @@
-"""The translation server: its applications, sockets, worker supervisors, and graceful shutdown.
+"""The translation server: its applications, sockets, worker pools, and graceful shutdown.
 
 The shutdown drains the requests that were accepted.
 """
@@ -30,7 +30,7 @@ from dhyan.serving.models import ServedModels
 from dhyan.serving.openapi import openapi
 from dhyan.serving.routes import health_routes, metrics_routes, translate_routes
 from dhyan.serving.service import TranslationService
-from dhyan.serving.supervisor import Supervisor
+from dhyan.serving.supervisor import WorkerPool
 from dhyan.version import __version__
 from dhyan.web.errors import add_error_handlers
 from dhyan.web.listen import ListenAddress
@@ -42,15 +42,17 @@ GRACEFUL_SECONDS = 5
 
 @dataclass(frozen=True)
 class Access:
-    """Who may use a server: its address, the API keys if any are required, the origins of pages."""
+    """Who may use a server: its address, the API keys if any are required, the origins of pages,
+    and the addresses of proxies that are believed who the client is."""
 
     address: ListenAddress
     keys: ApiKeys | None = None
     origins: frozenset[str] = frozenset()
+    proxies: tuple[str, ...] = ()
 
 
 def serve(
-    supervisors: Sequence[Supervisor],
+    pools: Sequence[WorkerPool],
     bound: socket.socket,
     access: Access,
     announce: Callable[[str], None],
@@ -59,26 +61,26 @@ def serve(
 ) -> None:
     """Answer until SIGTERM or Ctrl-C, then finish what was accepted.
 
-    `supervisors` have a model each, with distinct names. `metrics_socket` serves the metrics on a
+    `pools` have a model each, with distinct names. `metrics_socket` serves the metrics on a
     loopback port of their own, without an API key.
     """
-    connection = supervisors[0].settings.connection
+    connection = pools[0].settings.connection
     raise_descriptor_limit(connection.max_connections + SPARE_DESCRIPTORS)
-    asyncio.run(_serve(supervisors, bound, access, announce, metrics_socket=metrics_socket))
+    asyncio.run(_serve(pools, bound, access, announce, metrics_socket=metrics_socket))
 
 
 async def _serve(
-    supervisors: Sequence[Supervisor],
+    pools: Sequence[WorkerPool],
     bound: socket.socket,
     access: Access,
     announce: Callable[[str], None],
     *,
     metrics_socket: socket.socket | None,
 ) -> None:
-    models, port = ServedModels.build(supervisors), bound.getsockname()[1]
+    models, port = ServedModels.build(pools), bound.getsockname()[1]
     hosts, settings = access.address.allowed_hosts(port), models.settings
     policy = AccessPolicy(hosts, access.keys, settings, access.origins)
-    listeners = [_listener(bound, make_app(models, policy), models)]
+    listeners = [_listener(bound, make_app(models, policy), models, access.proxies)]
     urls = access.address.url(port)
     if metrics_socket:
         address = ListenAddress(port=metrics_socket.getsockname()[1])
@@ -88,7 +90,7 @@ async def _serve(
         urls += f" and {address.url(address.port)}metrics"
     server = Server(listeners, Drain(models, partial(announce, f"Serving: {urls}")))
     supervising = [
-        asyncio.ensure_future(scheduler.supervisor.run(scheduler.serve)) for scheduler in models
+        asyncio.ensure_future(scheduler.pool.run(scheduler.serve)) for scheduler in models
     ]
     serving = asyncio.ensure_future(server.serve_listeners())
     try:
@@ -104,11 +106,14 @@ async def _serve(
                 await task
 
 
-def _listener(bound: socket.socket, app: ASGIApp, models: ServedModels) -> Listener:
+def _listener(
+    bound: socket.socket, app: ASGIApp, models: ServedModels, proxies: Sequence[str] = ()
+) -> Listener:
     return listener(
         bound,
         app,
         limits=models.settings.connection,
+        proxies=proxies,
         on_error=models.metrics.count_response,
         string_error_paths=LIBRETRANSLATE_PATHS,
         graceful_seconds=GRACEFUL_SECONDS,

@@ -35,7 +35,7 @@ class ServerSettings:
     )
     batch_capacity: int = setting(4096, "Batch capacity.", low=1, unit="tokens × beam")
     queue_capacity: int = setting(
-        6144, "Queue capacity ahead of a request.", low=0, unit="tokens × beam"
+        6144, "Queue capacity ahead of a request, for each worker.", low=0, unit="tokens × beam"
     )
     rate_limit: float = setting(
         0.0, "Rate limit per client; 0 for none.", low=0.0, unit="characters per second"

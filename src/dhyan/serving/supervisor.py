@@ -1,11 +1,12 @@
-"""Supervisor of the worker process: starts it, checks it with a canary, restarts it on exit."""
+"""Supervisors of the worker processes of a model: each starts one, checks it with a canary, and
+restarts it on exit; a pool has those of one model."""
 
 import asyncio
 import logging
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,12 +152,16 @@ class Supervisor:
     settings: ServerSettings
     canary: Canary = field(default_factory=Canary)
     name: str = "model"
+    number: int = 0
+    """of the worker, from 1; 0 if the model has only one"""
     card: dict[str, Any] = field(default_factory=dict)
     known_words: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """the case-folded words of the model's vocabularies, by language"""
     ready: bool = False
     reason: str = "the model is being loaded"
     starts: int = 0
+    loaded: bool = False
+    """whether a worker of it has ever been ready"""
     worker: WorkerProcess | None = None
 
     async def run(self, serve: Callable[[WorkerProcess], Awaitable[None]]) -> None:
@@ -194,7 +199,8 @@ class Supervisor:
         if reason:
             self._not_ready(reason)
             return False
-        if not self.card and (settings := " and ".join(reply.get("unknown_languages", ()))):
+        settings = " and ".join(reply.get("unknown_languages", ()))
+        if settings and not self.loaded and self.number <= 1:
             warning = "%s: its languages are not known; name them in training with %s"
             LOG.warning(warning, self.name, settings)
         self.card = {"name": self.name, **reply["card"]}
@@ -202,10 +208,105 @@ class Supervisor:
             language: frozenset(map(str.casefold, words))
             for language, words in reply.get("known_words", {}).items()
         }
-        self.ready, self.reason = True, ""
-        LOG.warning("%s: ready", self.name)
+        self.ready, self.reason, self.loaded = True, "", True
+        LOG.warning("%s: ready", self._label)
         return True
 
     def _not_ready(self, reason: str) -> None:
         self.ready, self.reason = False, reason
-        LOG.warning("%s: not ready: %s", self.name, reason)
+        LOG.warning("%s: not ready: %s", self._label, reason)
+
+    @property
+    def _label(self) -> str:
+        return f"{self.name}, worker {self.number}" if self.number else self.name
+
+
+@dataclass(frozen=True)
+class WorkerPool:
+    """The supervisors of a model, each with a worker process that has a copy of the model."""
+
+    supervisors: Sequence[Supervisor]
+
+    @classmethod
+    def build(
+        cls,
+        command: Sequence[str],
+        load: Mapping[str, Any],
+        settings: ServerSettings,
+        canary: Canary,
+        *,
+        name: str,
+        workers: int = 1,
+    ) -> "WorkerPool":
+        """A pool of so many workers, which must translate the one canary alike."""
+        numbers = range(1, workers + 1) if workers > 1 else (0,)
+        return cls(
+            [
+                Supervisor(command, load, settings, canary, name=name, number=number)
+                for number in numbers
+            ]
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.supervisors[0].name
+
+    @property
+    def settings(self) -> ServerSettings:
+        """The settings of the server."""
+        return self.supervisors[0].settings
+
+    @property
+    def canary(self) -> Canary:
+        """The canary that all workers share."""
+        return self.supervisors[0].canary
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """Facts about the model, once a worker has loaded it."""
+        return next((each.card for each in self.supervisors if each.card), {})
+
+    @property
+    def known_words(self) -> Mapping[str, frozenset[str]]:
+        """The case-folded words of the model's vocabularies, by language."""
+        return next((each.known_words for each in self.supervisors if each.card), {})
+
+    @property
+    def ready(self) -> bool:
+        """Whether all workers have been ready, and at least one is."""
+        return all(each.loaded for each in self.supervisors) and self.workers_ready > 0
+
+    @property
+    def workers_ready(self) -> int:
+        """The workers that can translate."""
+        return sum(each.ready for each in self.supervisors)
+
+    @property
+    def reason(self) -> str:
+        """Why the first worker that is not ready is not."""
+        return next((each.reason for each in self.supervisors if not each.ready), "")
+
+    @property
+    def starts(self) -> int:
+        """Worker processes started."""
+        return sum(each.starts for each in self.supervisors)
+
+    def workers(self) -> Iterator[WorkerProcess]:
+        """The worker processes that can translate."""
+        for supervisor in self.supervisors:
+            worker = supervisor.worker
+            if supervisor.ready and worker and not worker.exited.is_set():
+                yield worker
+
+    async def run(self, serve: Callable[[WorkerProcess], Awaitable[None]]) -> None:
+        """Run all supervisors until one of them fails."""
+        async with asyncio.TaskGroup() as group:
+            for supervisor in self.supervisors:
+                group.create_task(supervisor.run(serve))
+
+    def kill(self) -> None:
+        """Kill all worker processes, whatever they do."""
+        for supervisor in self.supervisors:
+            if supervisor.worker:
+                supervisor.worker.kill()

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -111,8 +112,9 @@ class TranslationWorker:
     ) -> None:
         """Answer each text; an error in one is the answer to that one."""
         try:
-            self._check_alignment(options)
-            glossary = self._glossary(options)
+            with torch_needed():
+                self._check_alignment(options)
+                glossary = self._glossary(options)
         except UserError as error:
             for text in texts:
                 channel.answer(text.job, _unsupported(error, options))
@@ -201,7 +203,8 @@ class TranslationWorker:
     ) -> None:
         group = [job for job in group if not channel.is_cancelled(job.owner.id)]
         try:
-            translations = self._translations(group, options, channel) if group else []
+            with torch_needed():
+                translations = self._translations(group, options, channel) if group else []
         except UserError as error:
             if len(group) > 1:
                 for job in group:
@@ -239,14 +242,14 @@ class TranslationWorker:
         self, group: Sequence[SentenceJob], options: JobOptions, channel: WorkerChannel
     ) -> "list[Rule]":
         """Rules that end cancelled sentences, and that send the words of a stream."""
-        from dhyan.decoding.rules import observe
-
         constrained = options.stream or options.prefix or options.glossary
         if self.translator.fast and not constrained:
             return []
         searched = [job for job in group if job.length]  # an empty sentence is not searched
         rules = [end_cancelled([partial(channel.is_cancelled, job.owner.id) for job in searched])]
         if options.stream:
+            from dhyan.decoding.rules import observe
+
             [job] = group
             owner = job.owner
             earlier = [owner.translations[position].text for position in range(job.position)]
@@ -281,6 +284,18 @@ class TranslationWorker:
                 word_attention(self.translator, text, translation).alignment if has_words else []
             )
         return answer
+
+
+@contextmanager
+def torch_needed() -> Iterator[None]:
+    """Where PyTorch is not installed, what needs it is an error of the request."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        message = "this request needs PyTorch, which this server does not have; leave out {align}"
+        raise UnsupportedOption(f"{message}, {{glossary}}, {{prefix}} and streams") from None
 
 
 def _too_long(tokens: int, maximum: int) -> Answer:

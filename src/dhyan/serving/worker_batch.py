@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -86,9 +86,9 @@ class Batch:
                 return counted_characters(job.text), message["answer"].get("tokens", 0)
         return 0, 0
 
-    def cancel(self, worker: WorkerProcess, jobs: Sequence[int]) -> None:
+    def cancel(self, worker: WorkerProcess, jobs: Collection[int]) -> None:
         """Cancel some of its jobs; a worker that goes on when none is left is killed."""
-        self._cancelled |= {job for job in jobs if job in self.jobs}
+        self._cancelled.update(jobs)
         worker.send(type="cancel", jobs=sorted(self._cancelled))
         if all(job.cancelled for job in self.jobs.values()):
             loop = asyncio.get_running_loop()

@@ -206,6 +206,10 @@ def run_worker(descriptor: int, load: Callable[[Message], WorkerModel]) -> None:
     except (UserError, OSError) as error:
         channel.send({"type": "load_failed", "error": str(error)})
         return
+    except ModuleNotFoundError as error:
+        reason = f"the model needs {error.name}, which is not installed"
+        channel.send({"type": "load_failed", "error": reason})
+        return
     texts = answers.translations(len(canary))
     ready = {
         "card": model.card(),

@@ -56,12 +56,17 @@ def listener(
     app: ASGIApp,
     *,
     limits: ConnectionLimits | None = None,
+    proxies: Sequence[str] = (),
     on_error: Any = lambda status: None,
     string_error_paths: Collection[str] = (),
     graceful_seconds: int = 2,
     log_level: str = "warning",
 ) -> Listener:
-    """A listener; with `limits` its connections have deadlines and size limits."""
+    """A listener; with `limits` its connections have deadlines and size limits.
+
+    The client is the peer of the connection, or, if that is one of the `proxies`, the last address
+    of `X-Forwarded-For` that is none of them.
+    """
     options: dict[str, Any] = {}
     if limits:
         options = {
@@ -75,7 +80,8 @@ def listener(
         log_level=log_level,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the client is the peer of the connection, not a header's
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=graceful_seconds,
         backlog=BACKLOG,
         **options,

@@ -29,26 +29,27 @@ inline void add_scaled(float* out, float factor, const float* x, int width) {
     for (; at < width; ++at) out[at] += factor * x[at];
 }
 
-// Weights from scores, in place; the scores after `count` up to a multiple of LANES are overwritten.
-inline void softmax(float* scores, int count) {
-    const int full = (count + LANES - 1) / LANES * LANES;
-    for (int at = count; at < full; ++at) scores[at] = -std::numeric_limits<float>::infinity();
-    Vec most = load(scores);
-    for (int at = LANES; at < full; at += LANES) most = max(most, load(scores + at));
+// exp(score − the largest score) in place, and the sum of all; the scores after `count` up to a
+// multiple of LANES become next to nothing.
+inline float exponentials(float* scores, int count) {
+    const int last = (count - 1) / LANES * LANES;
+    const Vec tail = first_lanes(load(scores + last), count - last);
+    Vec most = tail;
+    for (int at = 0; at < last; at += LANES) most = max(most, load(scores + at));
     const Vec reference = splat(largest(most));
-    Vec total{};
-    for (int at = 0; at < full; at += LANES) {
+    Vec total = exp(tail - reference);
+    store(scores + last, total);
+    for (int at = 0; at < last; at += LANES) {
         const Vec e = exp(load(scores + at) - reference);
         store(scores + at, e);
         total += e;
     }
-    const Vec factor = splat(1.0f / sum(total));
-    for (int at = 0; at < full; at += LANES) store(scores + at, load(scores + at) * factor);
+    return sum(total);
 }
 
 template <int VECTORS>
-inline void weighted_sum(float* out, const float* weights, const float* const* values, int count,
-                         int offset) {
+inline void weighted_mean(float* out, const float* weights, float sum_of_weights,
+                          const float* const* values, int count, int offset) {
     Vec total[VECTORS] = {};
     for (int at = 0; at < count; ++at) {
         const Vec weight = splat(weights[at]);
@@ -56,21 +57,61 @@ inline void weighted_sum(float* out, const float* weights, const float* const* v
 #pragma GCC unroll 8
         for (int v = 0; v < VECTORS; ++v) total[v] += weight * load(value + v * LANES);
     }
+    const Vec factor = splat(1.0f / sum_of_weights);
 #pragma GCC unroll 8
-    for (int v = 0; v < VECTORS; ++v) store(out + v * LANES, total[v]);
+    for (int v = 0; v < VECTORS; ++v) store(out + v * LANES, factor * total[v]);
 }
 
-inline void weighted_sum(float* out, const float* weights, const float* const* values, int count,
-                         int offset, int width) {
+inline void weighted_mean(float* out, const float* weights, float sum_of_weights,
+                          const float* const* values, int count, int offset, int width) {
     switch (width % LANES ? 0 : width / LANES) {
-        case 1: return weighted_sum<1>(out, weights, values, count, offset);
-        case 2: return weighted_sum<2>(out, weights, values, count, offset);
-        case 4: return weighted_sum<4>(out, weights, values, count, offset);
-        case 8: return weighted_sum<8>(out, weights, values, count, offset);
+        case 1: return weighted_mean<1>(out, weights, sum_of_weights, values, count, offset);
+        case 2: return weighted_mean<2>(out, weights, sum_of_weights, values, count, offset);
+        case 4: return weighted_mean<4>(out, weights, sum_of_weights, values, count, offset);
+        case 8: return weighted_mean<8>(out, weights, sum_of_weights, values, count, offset);
         default:
             std::memset(out, 0, width * sizeof(float));
             for (int at = 0; at < count; ++at)
-                add_scaled(out, weights[at], values[at] + offset, width);
+                add_scaled(out, weights[at] / sum_of_weights, values[at] + offset, width);
+    }
+}
+
+// The scores of one head, LANES keys at once; what follows the last one is overwritten.
+template <int VECTORS>
+inline void dot_scores(float* out, const float* query, const float* const* keys, int count,
+                       int offset, float scale) {
+    Vec part[VECTORS];
+#pragma GCC unroll 8
+    for (int v = 0; v < VECTORS; ++v) part[v] = load(query + v * LANES);
+    for (int first = 0; first < count; first += LANES) {
+        const int some = std::min(LANES, count - first);
+        Vec total[LANES];
+#pragma GCC unroll 16
+        for (int at = 0; at < LANES; ++at) {
+            if (at >= some) {
+                total[at] = Vec{};
+                continue;
+            }
+            const float* key = keys[first + at] + offset;
+            Vec products = part[0] * load(key);
+#pragma GCC unroll 8
+            for (int v = 1; v < VECTORS; ++v) products += part[v] * load(key + v * LANES);
+            total[at] = products;
+        }
+        store(out + first, splat(scale) * sums(total));
+    }
+}
+
+inline void dot_scores(float* out, const float* query, const float* const* keys, int count,
+                       int offset, int width, float scale) {
+    switch (width % LANES ? 0 : width / LANES) {
+        case 1: return dot_scores<1>(out, query, keys, count, offset, scale);
+        case 2: return dot_scores<2>(out, query, keys, count, offset, scale);
+        case 4: return dot_scores<4>(out, query, keys, count, offset, scale);
+        case 8: return dot_scores<8>(out, query, keys, count, offset, scale);
+        default:
+            for (int at = 0; at < count; ++at)
+                out[at] = scale * dot(query, keys[at] + offset, width);
     }
 }
 
@@ -85,18 +126,25 @@ inline void attend(const Heads& heads, const float* query, const float* const* k
     const int stride = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     float* all = scores.reserve(static_cast<size_t>(stride) * heads.heads);
     const int width = heads.width, share = heads.heads / heads.kv_heads;
-    for (int at = 0; at < count; ++at)
-        for (int head = 0; head < heads.heads; ++head)
-            all[head * stride + at] =
-                heads.scale * dot(query + head * width, keys[at] + head / share * width, width);
-    for (int head = 0; head < heads.heads; ++head) {
-        float* row = all + head * stride;
-        if (heads.alibi) {
-            const float slope = std::exp2(-8.0f * (head + 1) / heads.heads);
-            for (int at = 0; at < count; ++at) row[at] -= slope * std::abs(position - at);
+    // Stage by stage for some heads at once: a stage waits for the one before.
+    constexpr int TOGETHER = 4;
+    for (int first = 0; first < heads.heads; first += TOGETHER) {
+        const int end = std::min(first + TOGETHER, heads.heads);
+        float totals[TOGETHER];
+        for (int head = first; head < end; ++head)
+            dot_scores(all + head * stride, query + head * width, keys, count, head / share * width,
+                       width, heads.scale);
+        for (int head = first; head < end; ++head) {
+            float* row = all + head * stride;
+            if (heads.alibi) {
+                const float slope = std::exp2(-8.0f * (head + 1) / heads.heads);
+                for (int at = 0; at < count; ++at) row[at] -= slope * std::abs(position - at);
+            }
+            totals[head - first] = exponentials(row, count);
         }
-        softmax(row, count);
-        weighted_sum(context + head * width, row, values, count, head / share * width, width);
+        for (int head = first; head < end; ++head)
+            weighted_mean(context + head * width, all + head * stride, totals[head - first], values,
+                          count, head / share * width, width);
     }
 }
 

@@ -212,9 +212,10 @@ class SourceAttention {
             }
             float* scores = workspace.scores.reserve(padded(length));
             score(score_ == ADDITIVE ? projected.row(row) : queries.row(row), state, scores);
-            softmax(scores, length);
+            const float total = exponentials(scores, length);
             for (int at = 0; at < out.stride; at += 4 * LANES)
-                weighted_sum<4>(out.row(row) + at, scores, workspace.values.data(), length, at);
+                weighted_mean<4>(out.row(row) + at, scores, total, workspace.values.data(), length,
+                                 at);
         }
     }
 

@@ -36,6 +36,13 @@ inline Vec to_float(IntVec v) { return __builtin_convertvector(v, Vec); }
 inline Vec min(Vec a, Vec b) { return a < b ? a : b; }
 inline Vec max(Vec a, Vec b) { return a > b ? a : b; }
 
+// The first lanes of a vector, and −∞ in the others.
+inline Vec first_lanes(Vec v, int count) {
+    IntVec lane;
+    for (int at = 0; at < LANES; ++at) lane[at] = at;
+    return lane < splat(int32_t(count)) ? v : splat(-__builtin_inff());
+}
+
 inline Vec magnitude(Vec v) { return (Vec)((IntVec)v & splat(int32_t(0x7fffffff))); }
 
 inline IntVec round_to_int(Vec v) {
@@ -95,6 +102,39 @@ inline float largest(Vec v) {
     float result = v[0];
     for (int at = 1; at < LANES; ++at) result = v[at] > result ? v[at] : result;
     return result;
+}
+
+// In each lane the sum of one of so many vectors, all added in the same order.
+inline Vec sums(const Vec (&v)[LANES]) {
+#if defined(__AVX512F__)
+    __m512 quads[4];
+#pragma GCC unroll 4
+    for (int at = 0; at < 4; ++at) {
+        const __m512 a = (__m512)v[4 * at], b = (__m512)v[4 * at + 1];
+        const __m512 c = (__m512)v[4 * at + 2], d = (__m512)v[4 * at + 3];
+        const __m512d ab = (__m512d)(_mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b));
+        const __m512d cd = (__m512d)(_mm512_unpacklo_ps(c, d) + _mm512_unpackhi_ps(c, d));
+        quads[at] = (__m512)_mm512_unpacklo_pd(ab, cd) + (__m512)_mm512_unpackhi_pd(ab, cd);
+    }
+    const __m512 first = _mm512_shuffle_f32x4(quads[0], quads[1], 0x88) +
+                         _mm512_shuffle_f32x4(quads[0], quads[1], 0xdd);
+    const __m512 second = _mm512_shuffle_f32x4(quads[2], quads[3], 0x88) +
+                          _mm512_shuffle_f32x4(quads[2], quads[3], 0xdd);
+    return (Vec)(_mm512_shuffle_f32x4(first, second, 0x88) +
+                 _mm512_shuffle_f32x4(first, second, 0xdd));
+#elif defined(__AVX2__)
+    __m256 quads[2];
+#pragma GCC unroll 2
+    for (int at = 0; at < 2; ++at)
+        quads[at] = _mm256_hadd_ps(_mm256_hadd_ps((__m256)v[4 * at], (__m256)v[4 * at + 1]),
+                                   _mm256_hadd_ps((__m256)v[4 * at + 2], (__m256)v[4 * at + 3]));
+    return (Vec)(_mm256_permute2f128_ps(quads[0], quads[1], 0x20) +
+                 _mm256_permute2f128_ps(quads[0], quads[1], 0x31));
+#else
+    Vec result;
+    for (int lane = 0; lane < LANES; ++lane) result[lane] = sum(v[lane]);
+    return result;
+#endif
 }
 
 // The largest error is two units in the last place; NaN stays NaN.

@@ -226,7 +226,7 @@ class TransformerState : public DecoderState {
     int capacity = 0;                          // positions that `rows` has room for
     int parity = 0;
     int source_length = 0;
-    Matrix source;                             // [layer × position][keys, values]
+    Matrix source;                             // [layer, position][keys, values]
 
     explicit TransformerState(int width) : width(width) {}
 
@@ -300,9 +300,13 @@ class TransformerDecoder : public Decoder {
             auto& state = *static_cast<TransformerState*>(states[at]);
             state.source_length = encoded.attended[at];
             state.parity = 0;
-            state.source.resize(encoded.length[at], memory_.outputs);
-            std::memcpy(state.source.row(0), projected.row(encoded.first[at]),
-                        static_cast<size_t>(encoded.length[at]) * projected.stride * sizeof(float));
+            const int length = encoded.length[at], both = 2 * padded(narrow_);
+            state.source.resize(half_.layers * length, both);
+            for (int layer = 0; layer < half_.layers; ++layer)
+                for (int from = 0; from < length; ++from)
+                    std::memcpy(state.source.row(layer * length + from),
+                                projected.row(encoded.first[at] + from) + layer * both,
+                                both * sizeof(float));
         }
     }
 
@@ -436,7 +440,6 @@ class TransformerDecoder : public Decoder {
     void cross_attention(int layer, const std::vector<StepRow>& rows,
                          const std::vector<DecoderState*>& states, Matrix& projected,
                          Matrix& context, Workspace& workspace) const {
-        const int keys_at = 2 * layer * padded(narrow_);
         int slot = -1, length = 0;
         for (size_t row = 0; row < rows.size(); ++row) {
             if (rows[row].slot != slot) {
@@ -445,8 +448,9 @@ class TransformerDecoder : public Decoder {
                 length = state.source_length;
                 workspace.keys.resize(length);
                 workspace.values.resize(length);
+                const int first = layer * (state.source.rows / half_.layers);
                 for (int at = 0; at < length; ++at) {
-                    workspace.keys[at] = state.source.row(at) + keys_at;
+                    workspace.keys[at] = state.source.row(first + at);
                     workspace.values[at] = workspace.keys[at] + padded(narrow_);
                 }
             }

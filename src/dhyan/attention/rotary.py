@@ -1,4 +1,4 @@
-"""Attention scores by relative position: rotary (Su et al., 2021), ALiBi (Press et al., 2022)."""
+"""Attention scores of rotated queries and keys, by their relative position (Su et al., 2021)."""
 
 from dataclasses import replace
 
@@ -80,76 +80,3 @@ def rotate(
     x, y = vectors.chunk(2, dim=-1)
     rotated = torch.cat([x * cosine - y * sine, y * cosine + x * sine], dim=-1)
     return rotated.to(vectors.dtype)
-
-
-def attend_with_bias(
-    query: Float[Tensor, "B H T D"],
-    memory: Memory,
-    mask: Mask,
-    bias: Float[Tensor, "1 H T S"],
-    *,
-    scaled: bool,
-    dropout: float,
-    need_weights: bool,
-) -> HeadsAttended:
-    """Dot-product attention whose scores have a bias."""
-    context, weights = dot_product_attention(
-        query,
-        memory.keys,
-        memory.values,
-        mask(query, memory),
-        scaled=scaled,
-        bias=bias,
-        dropout=dropout,
-        need_weights=need_weights,
-    )
-    return HeadsAttended(context, weights, memory.advance(query.shape[2]))
-
-
-class AlibiScore(nn.Module, Score):
-    """q_iᵀ k_j − m_h |i − j|: a penalty on distance, with its own slope m_h in each head h.
-
-    Press, Smith and Lewis (2022), with m_h = 2^(−8h/H). The paper is causal, with i − j ≥ 0; the
-    absolute value extends it to encoders. The last query stands at the last position.
-    """
-
-    def __init__(self, heads: int, *, scaled: bool = True) -> None:
-        super().__init__()
-        self.scaled = scaled
-        self.heads = heads
-
-    def keys(self, states: Float[Tensor, "B G S D"]) -> Float[Tensor, "B G S D"]:
-        """The states themselves."""
-        return states
-
-    def forward(self, query: Float[Tensor, "B H T D"], memory: Memory) -> Float[Tensor, "B H T S"]:
-        """The score of every query with every state, less for their distance."""
-        scores = (scaled_dot_scores if self.scaled else dot_scores)(query, memory.keys)
-        return scores + self._bias(query, memory).to(scores.dtype)
-
-    def attend(
-        self,
-        query: Float[Tensor, "B H T D"],
-        memory: Memory,
-        mask: Mask,
-        *,
-        dropout: float = 0.0,
-        need_weights: bool = False,
-    ) -> HeadsAttended:
-        """By the kernels of dot-product attention, with the penalty as a bias."""
-        return attend_with_bias(
-            query,
-            memory,
-            mask,
-            self._bias(query, memory),
-            scaled=self.scaled,
-            dropout=dropout,
-            need_weights=need_weights,
-        )
-
-    def _bias(self, query: Float[Tensor, "B H T D"], memory: Memory) -> Float[Tensor, "1 H T S"]:
-        positions = torch.arange(memory.mask.shape[1], device=query.device)
-        query_positions = positions[positions.shape[0] - query.shape[2] :]
-        distance = (query_positions.unsqueeze(1) - positions).abs()
-        slopes = 2.0 ** (-8 * torch.arange(1, self.heads + 1, device=query.device) / self.heads)
-        return -(slopes[:, None, None] * distance).unsqueeze(0)

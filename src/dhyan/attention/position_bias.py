@@ -1,4 +1,4 @@
-"""Attention with a learned bias for each distance (Raffel et al., 2020, T5)."""
+"""Attention scores with a bias by distance: ALiBi (Press et al., 2022), T5's (Raffel et al., 2020)."""
 
 from math import log
 
@@ -7,8 +7,25 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.attention.protocol import HeadsAttended, Mask, Memory, Score
-from dhyan.attention.rotary_and_alibi import attend_with_bias
-from dhyan.kernels.ops import dot_scores, scaled_dot_scores
+from dhyan.kernels.ops import dot_product_attention, dot_scores, scaled_dot_scores
+
+
+class AlibiBias(nn.Module):
+    """A penalty −m_h |i − j| on distance, with its own slope m_h in each head h.
+
+    Press, Smith and Lewis (2022), with m_h = 2^(−8h/H). The paper is causal, with i − j ≥ 0; the
+    absolute value extends it to encoders.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, queries: int, keys: int, device: torch.device) -> Float[Tensor, "1 H T S"]:
+        """The biases of the last `queries` of so many positions with all of them."""
+        slopes = 2.0 ** (-8 * torch.arange(1, self.heads + 1, device=device) / self.heads)
+        distance = distances(queries, keys, device).abs()
+        return -(slopes[:, None, None] * distance).unsqueeze(0)
 
 
 class RelativePositionBias(nn.Module):
@@ -34,11 +51,10 @@ class RelativePositionBias(nn.Module):
         self.of_direction = of_direction
         self.table = nn.Embedding(buckets, heads)
 
-    def forward(self, queries: int, keys: int) -> Float[Tensor, "1 H T S"]:
+    def forward(self, queries: int, keys: int, device: torch.device) -> Float[Tensor, "1 H T S"]:
         """The biases of the last `queries` of so many positions with all of them."""
-        positions = torch.arange(keys, device=self.table.weight.device)
-        distance = positions - positions[keys - queries :].unsqueeze(1)
-        return self.table(self._bucket(distance)).permute(2, 0, 1).unsqueeze(0)
+        buckets = self._bucket(distances(queries, keys, device))
+        return self.table(buckets).permute(2, 0, 1).unsqueeze(0)
 
     def _bucket(self, distance: Int[Tensor, "T S"]) -> Int[Tensor, "T S"]:
         after = 0 if self.causal else (distance > 0) * self.of_direction
@@ -49,13 +65,19 @@ class RelativePositionBias(nn.Module):
         return after + length.where(length < exact, rough.clamp(max=self.of_direction - 1))
 
 
-class RelativeBiasScore(nn.Module, Score):
-    """q_iᵀ k_j + b_h(j − i); the last query stands at the last position.
+def distances(queries: int, keys: int, device: torch.device) -> Int[Tensor, "T S"]:
+    """j − i of the last `queries` of so many positions with all of them."""
+    positions = torch.arange(keys, device=device)
+    return positions - positions[keys - queries :].unsqueeze(1)
+
+
+class BiasedScore(nn.Module, Score):
+    """q_iᵀ k_j + b_h(i, j); the last query stands at the last position.
 
     T5 does not scale the dot product; `scaled` divides it by √d.
     """
 
-    def __init__(self, bias: RelativePositionBias, *, scaled: bool = True) -> None:
+    def __init__(self, bias: AlibiBias | RelativePositionBias, *, scaled: bool = True) -> None:
         super().__init__()
         self.bias = bias
         self.scaled = scaled
@@ -79,16 +101,20 @@ class RelativeBiasScore(nn.Module, Score):
         need_weights: bool = False,
     ) -> HeadsAttended:
         """By the kernels of dot-product attention."""
-        return attend_with_bias(
+        context, weights = dot_product_attention(
             query,
-            memory,
-            mask,
-            self._bias(query, memory),
+            memory.keys,
+            memory.values,
+            mask(query, memory),
             scaled=self.scaled,
+            bias=self._bias(query, memory),
             dropout=dropout,
             need_weights=need_weights,
         )
+        return HeadsAttended(context, weights, memory.advance(query.shape[2]))
 
     def _bias(self, query: Float[Tensor, "B H T D"], memory: Memory) -> Float[Tensor, "1 H T S"]:
-        bias: Float[Tensor, "1 H T S"] = self.bias(query.shape[2], memory.mask.shape[1])
+        bias: Float[Tensor, "1 H T S"] = self.bias(
+            query.shape[2], memory.mask.shape[1], query.device
+        )
         return bias
