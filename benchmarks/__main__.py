@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import RESULTS, import_results, write_device_result, write_result
+from benchmarks.report import (
+    RESULTS,
+    import_results,
+    replace_block,
+    write_device_result,
+    write_result,
+)
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,12 @@ def _threads(options: Namespace) -> None:
     print(write_result("threads", threads()))
 
 
+def _translation_cost(options: Namespace) -> None:
+    from benchmarks.translation_cost import write_page
+
+    print(write_page())
+
+
 def _bpe_dropout(options: Namespace) -> None:
     from dhyan.cli import let_idle_threads_sleep
 
@@ -167,6 +179,12 @@ def _bpe_dropout(options: Namespace) -> None:
     print(path, *figures["misses"], sep="\n")
 
 
+def _large_corpus(options: Namespace) -> None:
+    from benchmarks.large_corpus import measure
+
+    print(write_result("large-corpus", measure(options.folder, options.pairs, options.steps)))
+
+
 def _cpu_translation(options: Namespace) -> None:
     from dhyan.cli import let_idle_threads_sleep
 
@@ -175,6 +193,39 @@ def _cpu_translation(options: Namespace) -> None:
 
     figures = cpu_translation(options.data, options.rounds, options.threads)
     print(write_result(WHAT, figures), write_page(), *figures["misses"], sep="\n")
+
+
+def _processes(options: Namespace) -> None:
+    from benchmarks.expected_efficiency import PAGE
+    from benchmarks.processes import BEGIN, END, WHAT, block, processes
+
+    print(write_result(WHAT, processes()))
+    replace_block(PAGE, BEGIN, END, block())
+
+
+def _expected_efficiency(options: Namespace) -> None:
+    from benchmarks.expected_efficiency import WHAT, expected_efficiency, write_page
+
+    print(write_result(WHAT, expected_efficiency()), write_page())
+
+
+def _cpu_training(options: Namespace) -> None:
+    from benchmarks.cpu_training import WHAT, cpu_training
+
+    figures = cpu_training(options.data, options.peers, options.rounds, options.threads)
+    print(write_result(WHAT, figures), *figures["misses"], sep="\n")
+
+
+def _cpu_training_quality(options: Namespace) -> None:
+    from benchmarks.cpu_training import QUALITY, cpu_training_quality
+
+    print(write_result(QUALITY, cpu_training_quality(options.data, options.threads)))
+
+
+def _cpu_training_page(options: Namespace) -> None:
+    from benchmarks.cpu_training import write_page
+
+    print(write_page())
 
 
 def _soak_tests(options: Namespace) -> None:
@@ -258,6 +309,19 @@ COMMANDS = {
         _page_pictures,
         [Argument("folder", "where the sheets are written", Path)],
     ),
+    "translation-cost": Command(
+        "GPU hours and euros of a billion sentences, from the newest results, into their page.",
+        _translation_cost,
+    ),
+    "large-corpus": Command(
+        "`dhyan data prepare` and `dhyan train` with many pairs made by code; a plan of 10⁹ pairs.",
+        _large_corpus,
+        [
+            Argument("folder", "where the corpus is written, 140 bytes a pair", Path),
+            Argument("pairs", "number of pairs", int, 50_000_000),
+            Argument("steps", "training steps", int, 200),
+        ],
+    ),
     "model-page": Command(
         "`dhyan export --to html`: size of the page, its speed in Chromium, equal translations.",
         _model_page,
@@ -320,6 +384,13 @@ COMMANDS = {
     "threads": Command(
         "Training throughput by threads and wait policy, alone and beside busy processes.", _threads
     ),
+    "processes": Command(
+        "Training throughput of two processes with a core each, beside one process.", _processes
+    ),
+    "expected-efficiency": Command(
+        "Efficiency on 8, 64 and 512 GPUs, computed from one GPU and link bandwidths.",
+        _expected_efficiency,
+    ),
     "cpu-translation": Command(
         "Translation on a CPU beside CTranslate2 and PyTorch: throughput, BLEU, startup.",
         _cpu_translation,
@@ -328,6 +399,27 @@ COMMANDS = {
             Argument("rounds", "rounds of each system", int, 7),
             Argument("threads", "CPU threads", int, 2),
         ),
+    ),
+    "cpu-training": Command(
+        "Training on a CPU beside eole and OpenNMT-py: throughput, in turn.",
+        _cpu_training,
+        (
+            Argument("data", "folder with Multi30k as train, valid and test_2016_flickr", Path),
+            Argument("peers", "python of an environment with eole, OpenNMT-py", Path),
+            Argument("rounds", "rounds of each system", int, 7),
+            Argument("threads", "CPU threads", int, 2),
+        ),
+    ),
+    "cpu-training-quality": Command(
+        "Training on a CPU: losses beside reference kernels, scores in float32 and bfloat16.",
+        _cpu_training_quality,
+        (
+            Argument("data", "folder with Multi30k as train, valid and test_2016_flickr", Path),
+            Argument("threads", "CPU threads", int, 2),
+        ),
+    ),
+    "cpu-training-page": Command(
+        "Write the newest results of both into docs/how-to/on-a-cpu.md.", _cpu_training_page
     ),
     "bpe-dropout": Command(
         "Training with and without BPE dropout, side by side; segmentation alone.",

@@ -8,21 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import (
+    cpu_training,
     cpu_translation,
+    expected_efficiency,
     exports,
     first_minutes,
     import_parity,
     ladder,
     ladder_page,
     model_page,
+    processes,
     real_ladder,
     real_ladder_page,
     results_page,
     studio_page,
     task_tables,
+    translation_cost,
 )
 from benchmarks.goodput_under_failures import TARGET_SHARE
-from benchmarks.report import newest
+from benchmarks.report import block_of, newest
 from benchmarks.speed import tables
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -45,8 +49,10 @@ def check_documents() -> list[str]:
         _check_studio_page,
         _check_cpu_page,
         _check_exports,
+        _check_scale_page,
         _check_import_page,
         _check_task_tables,
+        _check_translation_cost,
     )
     return [error for check in checks for error in check()]
 
@@ -109,6 +115,14 @@ def _check_results_page() -> Iterator[str]:
 def _check_cpu_page() -> Iterator[str]:
     if not cpu_translation.page_is_current():
         yield "on-a-cpu.md: differs from the results; run `python -m benchmarks cpu-translation`"
+    if not cpu_training.page_is_current():
+        yield "on-a-cpu.md: differs from the results; run `python -m benchmarks cpu-training-page`"
+
+
+def _check_translation_cost() -> Iterator[str]:
+    if not translation_cost.page_is_current():
+        page = translation_cost.PAGE.name
+        yield f"{page}: differs from the results; run `python -m benchmarks translation-cost`"
 
 
 def _check_predictions() -> Iterator[str]:
@@ -185,6 +199,13 @@ def _check_exports() -> Iterator[str]:
     }
     if any(exports.stored(*marks).strip() != text.strip() for marks, text in made.items()):
         yield "docs/how-to/export.md: figures differ from the newest result of `exports`"
+
+
+def _check_scale_page() -> Iterator[str]:
+    page = expected_efficiency.PAGE
+    for part in (expected_efficiency, processes):
+        if block_of(page, part.BEGIN, part.END).strip() != part.block().strip():
+            yield f"docs/how-to/scale.md: figures differ from the newest result of `{part.WHAT}`"
 
 
 def _check_import_page() -> Iterator[str]:

@@ -107,6 +107,17 @@ def newest(what: str, folder: Path | None = None) -> Path:
     return max(paths, key=lambda path: path.stem.rpartition("_")[2])
 
 
+def replace_block(page: Path, begin: str, end: str, text: str) -> None:
+    """Put a text between two marks of a page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    page.write_text(f"{before}{begin}\n{text}{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
+def block_of(page: Path, begin: str, end: str) -> str:
+    """The text between two marks of a page."""
+    return page.read_text(encoding="utf-8").partition(begin)[2].partition(end)[0]
+
+
 def git(*arguments: str) -> str:
     """Output of a git command."""
     return subprocess.run(

@@ -5,7 +5,7 @@ Baselines marked as quoted were measured elsewhere and have no result file here.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -33,9 +33,13 @@ class Results:
 
     def task(self, name: str, key: str) -> str:
         """The mean of a score over the seeds of a task, with the lowest and the highest."""
-        scores = [run["scores"][key] for run in self["tasks"][name]["runs"]]
-        spread = f" ({min(scores):.1f} to {max(scores):.1f})" if len(scores) > 1 else ""
-        return f"{mean(scores):.1f}{spread}"
+        return spread([run["scores"][key] for run in self["tasks"][name]["runs"]])
+
+
+def spread(scores: Sequence[float]) -> str:
+    """The mean of some runs, with the lowest and the highest if they differ."""
+    range_of_runs = f" ({min(scores):.1f} to {max(scores):.1f})" if len(set(scores)) > 1 else ""
+    return f"{mean(scores):.1f}{range_of_runs}"
 
 
 def classify(results: Results) -> list[Row]:
@@ -133,16 +137,22 @@ def pronounce(results: Results) -> list[Row]:
 
 
 def ocr(results: Results) -> list[Row]:
-    """Lines of Hindi in fonts held out."""
-    [figures] = results["picture-ocr"]
-    baseline = results["ocr-baseline"]["rates"]["all"]["cer"]
-    attention = figures["attention"]["all"]
+    """Lines of Hindi in fonts held out: of two models, the second trained with invented words."""
+    plain, invented = results["picture-ocr"]
+    baseline = results["ocr-baseline"]["rates"]
+    attention = plain["attention"]["all"]
+    rows = []
+    for kind, name in (("all", "sentences, words and numbers"), ("corpus", "lines of Tatoeba")):
+        own = [figures["rates"][kind]["cer"] for figures in (plain, invented)]
+        rows.append(
+            (
+                f"{plain['rates'][kind]['lines']} {name} in fonts held out: character errors",
+                f"{own[0]:.1f} %; with invented words {own[1]:.1f} %",
+                f"Tesseract {baseline[kind]['cer']:.1f} %",
+            )
+        )
     return [
-        (
-            f"{figures['rates']['all']['lines']} lines in fonts held out: character errors",
-            f"{figures['rates']['all']['cer']:.1f} %",
-            f"Tesseract {baseline:.1f} %",
-        ),
+        *rows,
         (
             "attention on the box of the letter that is written",
             f"{attention['mass_on_box']:.0f} %",
@@ -152,26 +162,27 @@ def ocr(results: Results) -> list[Row]:
 
 
 def captions(results: Results) -> list[Row]:
-    """Captions of scenes in English and Hindi."""
+    """Captions of scenes in English and Hindi: the mean of the seeds."""
     rows = []
-    for figures in results["picture-caption"]:
-        language = {"en": "English", "hi": "Hindi"}[figures["language"]]
-        attention = figures["held-out"]["attention"]
+    for code, language in (("en", "English"), ("hi", "Hindi")):
+        runs = [run for run in results["picture-caption"] if run["language"] == code]
+        seen, held_out = ([run[part] for run in runs] for part in ("test", "held-out"))
+        attention = [part["attention"] for part in held_out]
         rows += [
             (
                 f"{language}: captions right word for word, scenes of combinations seen in training",
-                f"{figures['test']['exact']:.1f} %",
+                f"{spread([part['exact'] for part in seen])} %",
                 "",
             ),
             (
                 f"{language}: of combinations held out",
-                f"{figures['held-out']['exact']:.1f} %",
+                f"{spread([part['exact'] for part in held_out])} %",
                 "",
             ),
             (
                 f"{language}: attention on the named object",
-                f"{attention['mass_on_box']:.0f} %",
-                f"uniform {attention['mass_of_uniform_attention']:.0f} %",
+                f"{mean(one['mass_on_box'] for one in attention):.0f} %",
+                f"uniform {mean(one['mass_of_uniform_attention'] for one in attention):.0f} %",
             ),
         ]
     return rows

@@ -26,24 +26,36 @@ class DamagedFolder(UserError):
 
 
 @contextmanager
-def atomic_folder(out: Path, *, temporary: Path | None = None) -> Iterator[Path]:
+def atomic_folder(
+    out: Path, *, temporary: Path | None = None, resumable: bool = False
+) -> Iterator[Path]:
     """A folder to write into, renamed to `out` once all is written and synced to disk.
 
     Until then it has the name `temporary`, and an error removes it; what a killed process left
-    there is removed by the next one. An error after the rename leaves the folder complete, but not
-    known to survive a power failure.
+    there is removed by the next one. A `resumable` one is left to the next one instead, to be
+    finished. An error after the rename leaves the folder complete, but not known to survive a power
+    failure.
     """
     temporary = temporary or out.with_name(f".{out.name}.dhyan-half")
     with _locked(temporary, out):
         try:
+            if not resumable:
+                remove_contents(temporary)
             yield temporary
             for path in (*temporary.iterdir(), temporary):
                 sync(path)
             temporary.rename(out)
             sync(out.parent)
         except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
+            if not resumable:
+                shutil.rmtree(temporary, ignore_errors=True)
             raise
+
+
+def remove_contents(folder: Path) -> None:
+    """Remove everything in a folder."""
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def check_writable(out: Path) -> None:
@@ -149,7 +161,7 @@ def to_json_bytes(value: object) -> bytes:
 
 @contextmanager
 def _locked(temporary: Path, out: Path) -> Iterator[None]:
-    """Lock and empty a folder for as long as this process writes into it."""
+    """Lock a folder for as long as this process writes into it."""
     temporary.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(temporary, os.O_RDONLY)
     try:
@@ -163,8 +175,6 @@ def _locked(temporary: Path, out: Path) -> Iterator[None]:
                 f"{out}: another process is writing it; wait for it, or name another "
                 f"{spell_option('out')}"
             )
-        for path in temporary.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
         yield
     finally:
         os.close(descriptor)

@@ -90,3 +90,9 @@ def spell_option(key: str, value: str | bool | tuple[str, ...] = "") -> str:
 def spell_setting(key: str, value: object) -> str:
     """A setting without an option of its own: `--set KEY=VALUE`, in Python `settings={KEY: VALUE}`."""
     return spell(command_line=f"--set {key}={value}", python=f"settings={{{key!r}: {value!r}}}")
+
+
+def ran_out_of_memory(error: Exception) -> bool:
+    """Whether PyTorch or Python could not allocate memory."""
+    out_of_memory = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
+    return out_of_memory or "allocate memory" in str(error)

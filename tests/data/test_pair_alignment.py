@@ -14,6 +14,7 @@ from dhyan.data.prepare import prepare
 from dhyan.data.read_pairs import read_pairs
 from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.training.prefetch import DirectLoader, Prefetcher
+from dhyan.training.steps import Steps
 from tests.tiny_models import tiny_recipe
 
 PAIRS, OTHERS = 1000, 200
@@ -122,14 +123,15 @@ def test_source_and_target_stay_aligned_in_batches(pipeline, multiple, files, tm
     expected = Counter(usable(*files[:2]) - held_out)
     if pipeline == "mixed":
         expected += Counter(2 * sorted(usable(*files[2:])))
-    loader, position, counts = Prefetcher(batches, CPU, depth=3), 0, Counter()
+    loader, position, counts = Prefetcher(Steps(batches), CPU, depth=3), 0, Counter()
     while position < batches.size:
         loaded = loader.at(position)
-        counts.update(numbers_of(loaded.batch, source, target))
+        counts.update(numbers_of(loaded.micro_batches[0].batch, source, target))
         position = loaded.next_position
     loader.close()
     assert counts == expected, "each pair has its expected count"
-    number = next(iter(numbers_of(DirectLoader(batches, CPU).at(position).batch, source, target)))
+    (following,) = DirectLoader(Steps(batches), CPU).at(position).micro_batches
+    number = next(iter(numbers_of(following.batch, source, target)))
     assert number in expected, "the next epoch too"
 
 

@@ -1,8 +1,14 @@
 """Corpora of a recipe: mixed, filtered, masked, and prepared as ids in files."""
 
 import json
+import multiprocessing
+import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dhyan.atomic_folder import file_checksum, write_manifest
 from dhyan.checkpoint import find_checkpoint, read_checkpoint
 from dhyan.cli.data import prepare as command
 from dhyan.cli.train import train as train_command
 from dhyan.config import load_recipe, parse_setting
 from dhyan.data import corpus as corpus_module
-from dhyan.data import corpus_files, encode
+from dhyan.data import corpus_files, encode, encode_shards
 from dhyan.data.batches import Batches
 from dhyan.data.corpus import load_corpus, read_corpus, with_languages
 from dhyan.data.prepare import prepare
@@ -25,7 +32,7 @@ from dhyan.run.fine_tune import first_codecs
 from tests.tiny_models import dhyan, tiny_recipe, write_corpus
 
 EVERY_FILE = (
-    *("source.ids", "source.offsets", "target.ids", "target.offsets"),
+    *("source-00000.ids", "source-00000.offsets", "target-00000.ids", "target-00000.offsets"),
     *("source.json", "target.json", "validation.jsonl"),
 )
 
@@ -275,7 +282,7 @@ def test_an_empty_manifest_is_refused(files, tmp_path, content):
         load_corpus(ready)
 
 
-def test_a_failed_prepare_leaves_no_files_behind(files, tmp_path, monkeypatch):
+def test_a_failed_prepare_leaves_only_what_the_next_one_continues(files, tmp_path, monkeypatch):
     recipe, out = tiny_recipe("rnn", *files), tmp_path / "ready"
     half, mine = tmp_path / ".ready.dhyan-half", tmp_path / "tmp-ready" / "thesis.txt"
     for folder in (half, mine.parent):
@@ -286,7 +293,7 @@ def test_a_failed_prepare_leaves_no_files_behind(files, tmp_path, monkeypatch):
         patch.setattr("dhyan.data.prepare.file_checksum", lambda path: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prepare(recipe, out)
-    assert [path.name for path in tmp_path.iterdir()] == ["tmp-ready"]
+    assert {path.name for path in tmp_path.iterdir()} == {half.name, "tmp-ready"}
     prepare(recipe, out)
     assert {path.name for path in tmp_path.iterdir()} == {"ready", "tmp-ready"}
     assert {path.name for path in out.iterdir()} == {*EVERY_FILE, "manifest.json"}
@@ -348,6 +355,7 @@ def test_a_task_is_not_prepared(tmp_path):
 
 def test_preparing_needs_constant_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(encode, "CHUNK_PAIRS", 64)
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 64)
     monkeypatch.setattr(corpus_module, "MAX_HELD_OUT", 10)
 
     def peak(pairs):
@@ -373,6 +381,152 @@ def test_preparing_needs_constant_memory(tmp_path, monkeypatch):
     assert bytes_per_pair < 100, (
         f"{bytes_per_pair:.0f} bytes a pair; its ids alone would be lists of 400"
     )
+
+
+def small_shards(monkeypatch):
+    """Shards of 64 pairs, encoded in chunks of 16."""
+    monkeypatch.setattr(encode, "CHUNK_PAIRS", 16)
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 16)
+    monkeypatch.setattr(encode_shards, "SHARD_PAIRS", 64)
+    monkeypatch.setattr("dhyan.data.prepare.SHARD_PAIRS", 64)
+
+
+@pytest.mark.parametrize("name", ["plain", "bounded", "dropout"])
+def test_many_shards_make_the_same_batches_as_the_text(files, more, tmp_path, monkeypatch, name):
+    recipe = mixed(files, more, **SETTINGS[name])
+    small_shards(monkeypatch)
+    ready = prepared(recipe, tmp_path / "ready")
+    assert len(list((tmp_path / "ready").glob("source-*.ids"))) > 6
+    assert list(batches_of(recipe)) == list(batches_of(ready))
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_an_interrupted_prepare_encodes_only_what_is_missing(log, files, tmp_path, monkeypatch):
+    recipe = tiny_recipe("rnn", *files)
+    small_shards(monkeypatch)
+    prepare(recipe, tmp_path / "whole")
+    real, calls = encode_shards.encode_chunk, []
+
+    def counting(*arguments):
+        calls.append(arguments)
+        if len(calls) == 11:  # in the middle of the third shard
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(encode_shards, "encode_chunk", counting)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(recipe, tmp_path / "again", workers=1)
+    half = tmp_path / ".again.dhyan-half"
+    assert not (tmp_path / "again").exists()
+    damaged = half / "source-00001.ids"
+    damaged.write_bytes(damaged.read_bytes()[::-1])
+    prepare(recipe, tmp_path / "again", workers=1)
+    chunks = -(-(356 + 8) // 16)
+    assert len(calls) <= 11 + chunks - 4, "the first of two finished shards was kept"
+    assert "1 shards were there, from an interrupted run" in log.text
+    assert contents(tmp_path / "again") == contents(tmp_path / "whole")
+
+
+def test_what_was_interrupted_with_other_settings_is_not_continued(files, tmp_path, monkeypatch):
+    small_shards(monkeypatch)
+    prepare(tiny_recipe("rnn", *files), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(encode_shards.ShardEncoder, "remove_records", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prepare(tiny_recipe("rnn", *files, **{"data.max_tokens": 6}), tmp_path / "again")
+    prepare(tiny_recipe("rnn", *files), tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(tmp_path / "whole")
+
+
+def test_processes_that_encode_end_with_a_killed_parent():
+    code = """
+import os, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from dhyan.data.encode_shards import start_worker
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=start_worker)
+    print(pool.submit(os.getpid).result(), flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout
+        worker = int(parent.stdout.readline())
+        assert is_running(worker)
+        parent.kill()
+    while is_running(worker):
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there and not just waiting to be reaped."""
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_processes_encode_the_same_and_a_killed_one_is_an_error(files, tmp_path, monkeypatch):
+    recipe = tiny_recipe("rnn", *files)
+    small_shards(monkeypatch)
+    monkeypatch.setattr(encode_shards, "ALONE_CHUNKS", 0)
+    prepare(recipe, tmp_path / "one", workers=1)
+    started = []
+
+    def killing(pairs):
+        for number, pair in enumerate(pairs):
+            if number == 200:
+                started.extend(multiprocessing.active_children())
+                for process in started:
+                    os.kill(process.pid, signal.SIGKILL)
+            yield pair
+
+    original = encode_shards.ShardEncoder.add
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            encode_shards.ShardEncoder, "add", lambda self, pairs: original(self, killing(pairs))
+        )
+        with pytest.raises(UserError, match="that encodes has been killed; .* command continues"):
+            prepare(recipe, tmp_path / "two", workers=2)
+    assert started
+    prepare(recipe, tmp_path / "two", workers=2)
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+
+
+def test_a_folder_of_the_first_format_is_still_read(files, tmp_path):
+    recipe = tiny_recipe("rnn", *files)
+    ready, out = prepared(recipe, tmp_path / "ready"), tmp_path / "ready"
+    manifest = json.loads((out / "manifest.json").read_text())
+    for side in ("source", "target"):
+        for part, new, old in (("ids", "<u2", "<i4"), ("offsets", "<u4", "<i8")):
+            path = out / f"{side}-00000.{part}"
+            np.fromfile(path, new).astype(old).tofile(out / f"{side}.{part}")
+            path.unlink()
+    (out / "manifest.json").unlink()
+    names = sorted(path.name for path in out.iterdir())
+    left_out = ("files", "shards", "types", "manifest_version", "checksum")
+    facts = {key: value for key, value in manifest.items() if key not in left_out}
+    checksums = {name: file_checksum(out / name) for name in names}
+    write_manifest(out, {**facts, "format": 1}, checksums)
+    assert list(batches_of(ready)) == list(batches_of(recipe))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"shards": [1]}, {"shards": "x"}, {"types": {"ids": "O", "offsets": "<u4"}}, {"types": None}],
+)
+def test_a_manifest_with_impossible_shards_is_refused(files, tmp_path, change):
+    ready, out = prepared(tiny_recipe("rnn", *files), tmp_path / "ready"), tmp_path / "ready"
+    manifest = json.loads((out / "manifest.json").read_text())
+    listed = manifest.pop("files")
+    for key in ("manifest_version", "checksum"):
+        del manifest[key]
+    write_manifest(out, manifest | change, listed)
+    with pytest.raises(UserError, match="does not say what its shards hold; prepare it again"):
+        load_corpus(ready)
 
 
 def test_progress_is_logged(log, files, tmp_path, monkeypatch):
@@ -466,8 +620,13 @@ def test_the_manifest_records_what_was_prepared(files, more, tmp_path):
     assert manifest["data"]["source"] == str(files[0])
     assert manifest["data"]["target_language"] == "hi"
     assert manifest["text"]["source_vocabulary_size"] == 320
-    size = (tmp_path / "ready" / "source.ids").stat().st_size
-    assert manifest["tokens"]["source"] * 4 == size == manifest["files"]["source.ids"]["bytes"]
+    first, second = (f"source-0000{number}.ids" for number in range(2))  # of each corpus
+    size = sum((tmp_path / "ready" / name).stat().st_size for name in (first, second))
+    files = manifest["files"]
+    assert manifest["tokens"]["source"] * 2 == size
+    assert size == files[first]["bytes"] + files[second]["bytes"]
+    assert sum(manifest["shards"]) == sum(manifest["sizes"])
+    assert manifest["types"] == {"ids": "<u2", "offsets": "<u4"}
 
 
 def test_the_command_uses_the_recipe_and_vocabulary_of_a_model(files, tmp_path, capsys):

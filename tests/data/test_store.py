@@ -9,7 +9,8 @@ import torch
 from dhyan.data.batches import Batches, sorted_batches
 from dhyan.data.encode import encode_pairs
 from dhyan.data.pairs import Pair
-from dhyan.data.store import FILES, BpeDropout, create_store, open_store
+from dhyan.data.shards import ShardType, open_shards, shard_files
+from dhyan.data.store import BpeDropout, Examples
 from dhyan.special_tokens import BOS, EOS, PAD
 from dhyan.text.bpe_dropout import MergeDropout
 from dhyan.text.tokenizer import Tokenizer
@@ -41,23 +42,42 @@ def same(first, second):
     )
 
 
-def test_a_store_on_disk_gives_the_same_batches_as_memory(examples, tmp_path):
-    with create_store(tmp_path) as store:
-        for row in range(len(examples)):
-            batch = examples.batch(np.array([row]))
-            store.add(batch.source.ids[0].tolist(), batch.target.ids[0].tolist())
-    mapped = open_store(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == set(FILES)
+def write_shards(folder, examples, sizes, types):
+    """Some examples as shards of these sizes."""
+    first = 0
+    for number, size in enumerate(sizes):
+        for at, side in enumerate(("source", "target")):
+            sequences = getattr(examples, side)
+            offsets = sequences.offsets[first : first + size + 1]
+            ids, name = shard_files(number)[2 * at : 2 * at + 2]
+            sequences.ids[offsets[0] : offsets[-1]].astype(types.ids).tofile(folder / ids)
+            (offsets - offsets[0]).astype(types.offsets).tofile(folder / name)
+        first += size
+    return Examples(*open_shards(folder, sizes, types))
+
+
+@pytest.mark.parametrize("sizes", [[40], [1, 39], [13, 0, 13, 14], [1] * 40])
+@pytest.mark.parametrize("types", [ShardType("<u2", "<u4"), ShardType("<u4", "<u8")])
+def test_shards_give_the_same_batches_as_memory(examples, tmp_path, sizes, types):
+    mapped = write_shards(tmp_path, examples, sizes, types)
     assert len(mapped) == len(examples)
-    for rows in ([0], [3, 1, 4, 1], list(range(len(examples)))):
+    for rows in ([0], [3, 1, 39, 4, 1], list(range(len(examples)))):
         assert same(mapped.batch(np.array(rows)), examples.batch(np.array(rows)))
+        for ours, theirs in zip(
+            mapped.lengths(np.array(rows)), examples.lengths(np.array(rows)), strict=True
+        ):
+            assert ours.tolist() == theirs.tolist()
 
 
-def test_a_store_on_disk_is_read_only(examples, tmp_path):
-    with create_store(tmp_path) as store:
-        store.add([5, EOS], [BOS, 6, EOS])
+def test_shards_are_read_only(examples, tmp_path):
+    mapped = write_shards(tmp_path, examples, [40], ShardType("<u2", "<u4"))
     with pytest.raises(ValueError, match="read-only"):
-        open_store(tmp_path).source.ids[0] = 1
+        mapped.source.shards[0].ids[0] = 1
+
+
+def test_the_smallest_types_that_suffice_are_chosen():
+    assert ShardType.of(2**16, 2**32 - 1) == ShardType("<u2", "<u4")
+    assert ShardType.of(2**16 + 1, 2**32) == ShardType("<u4", "<u8")
 
 
 def with_dropout(examples, tokenizer, prob, *, max_tokens=50):

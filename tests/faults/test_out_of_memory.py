@@ -14,6 +14,7 @@ from dhyan.training.events import BatchSplit, Stepped
 from dhyan.training.loss import Objective
 from dhyan.training.out_of_memory import is_out_of_memory, split_batches
 from dhyan.training.progress_display import event_lines
+from dhyan.training.steps import MicroBatch
 from dhyan.training.update import EagerUpdate
 from tests.training.test_trainer import Endless, make_trainer, weights
 from tests.training.test_update import FakeRecorder, fused
@@ -118,13 +119,14 @@ def test_a_single_pair_that_does_not_fit_is_an_error():
 
 def test_halves_hold_the_same_rows_in_the_same_order():
     batch, _ = Endless(rows=5).at(0)
-    parts = [batch]
+    parts = [MicroBatch(batch, (0,))]
     sizes = []
-    while any(len(part.source) > 1 for part in parts):
+    while any(len(part.batch.source) > 1 for part in parts):
         parts = split_batches(parts)
-        sizes.append([len(part.source) for part in parts])
+        sizes.append([len(part.batch.source) for part in parts])
+        assert len({part.path for part in parts}) == len(parts)
         for side in ("source", "target"):
-            joined = [getattr(part, side) for part in parts]
+            joined = [getattr(part.batch, side) for part in parts]
             unsplit: Tokens = getattr(batch, side)
             assert torch.cat([tokens.ids for tokens in joined]).equal(unsplit.ids)
             assert torch.cat([tokens.mask for tokens in joined]).equal(unsplit.mask)

@@ -11,7 +11,12 @@ from dhyan.cpu_engine import threads as cpu_threads
 from dhyan.cpu_engine.threads import MAX_THREADS, count_idle
 from dhyan.errors import UserError
 from dhyan.run import train
-from dhyan.run.environment import WORKSPACE, deterministic_algorithms, set_threads
+from dhyan.run.environment import (
+    WORKSPACE,
+    choose_precision,
+    deterministic_algorithms,
+    set_threads,
+)
 from tests.tiny_models import tiny_recipe, write_corpus
 
 
@@ -143,3 +148,32 @@ def test_the_benchmark_kills_resumes_and_compares(monkeypatch):
         assert len(comparison["killed_at"]) == 1
     assert last["runs"] == first["runs"]
     assert last["tokens_per_second"]["small"]["deterministic"] > 0
+
+
+@pytest.mark.parametrize(
+    ("precision", "kernels", "features", "device", "chosen"),
+    [
+        ("auto", "auto", {"avx512_bf16"}, "cpu", "bf16"),
+        ("auto", "auto", {"avx512f"}, "cpu", "fp32"),
+        ("auto", "reference", {"avx512_bf16"}, "cpu", "fp32"),
+        ("auto", "auto", {"avx512_bf16"}, "cuda", "fp32"),
+        ("fp32", "auto", {"avx512_bf16"}, "cpu", "fp32"),
+        ("bf16", "auto", {"avx512f"}, "cpu", "bf16"),
+    ],
+)
+def test_precision_is_chosen_by_the_cpu(
+    precision, kernels, features, device, chosen, corpus, monkeypatch
+):
+    monkeypatch.setattr("dhyan.run.environment.cpu_features", lambda: frozenset(features))
+    settings = {"training.precision": precision, "training.kernels": kernels}
+    recipe = tiny_recipe("rnn", *corpus, **settings)
+    assert choose_precision(recipe, torch.device(device)).training.precision == chosen
+
+
+def test_a_resumed_run_keeps_its_precision(corpus, tmp_path, monkeypatch):
+    for steps, features in ((1, frozenset({"avx512_bf16"})), (2, frozenset())):
+        monkeypatch.setattr("dhyan.run.environment.cpu_features", lambda found=features: found)
+        recipe = tiny_recipe("rnn", *corpus, **{"training.steps": steps})
+        run = train(recipe, tmp_path / "run", device="cpu", threads=1, resume=steps > 1)
+        assert [*run]
+        assert run.folder.recipe.training.precision == "bf16"

@@ -18,6 +18,7 @@ from dhyan.training.loss import Objective
 from dhyan.training.prefetch import DirectLoader, Prefetcher
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.scheduled_sampling import linear
+from dhyan.training.steps import MicroBatch, Steps
 from dhyan.training.update import EagerUpdate, UpdateContext, step_if
 from tests.laws.family import build
 from tests.tiny_models import tiny_recipe, write_corpus
@@ -31,12 +32,13 @@ def batch_threads():
 
 
 def test_prefetched_batches_are_the_same_in_the_same_order():
-    direct, prefetcher = DirectLoader(Endless(), CPU), Prefetcher(Endless(), CPU, depth=3)
-    for position in (0, 4, 8, 12, 100, 104, 8, 12):
+    steps = Steps(Endless(), 2)
+    direct, prefetcher = DirectLoader(steps, CPU), Prefetcher(steps, CPU, depth=3)
+    for position in (0, 8, 16, 24, 100, 108, 8, 16):
         expected, loaded = direct.at(position), prefetcher.at(position)
         assert (expected.tokens, expected.next_position) == (loaded.tokens, loaded.next_position)
-        assert expected.batch.source.ids.equal(loaded.batch.source.ids)
-        assert expected.batch.target.mask.equal(loaded.batch.target.mask)
+        assert expected.positions == loaded.positions == (position, position + 4)
+        assert list(map(torch.equal, expected.tensors, loaded.tensors)) == 8 * [True]
     assert len(batch_threads()) == 1
     prefetcher.close()
     assert not batch_threads()
@@ -50,7 +52,7 @@ class Breaking(Endless):
 
 
 def test_an_error_in_the_thread_is_raised_with_its_batch():
-    ahead, position = Prefetcher(Breaking(), CPU), 0
+    ahead, position = Prefetcher(Steps(Breaking()), CPU), 0
     for _ in range(3):
         position = ahead.at(position).next_position
     with pytest.raises(ValueError, match="the file is gone"):
@@ -104,7 +106,7 @@ def test_reference_kernels_switch_fused_kernels_off(reference_kernels):
     )
     batch, _ = Endless().at(0)
     EagerUpdate(context, reference_kernels=reference_kernels)(
-        [batch], tokens=batch.labels.count, step=1, rate=0.1
+        [MicroBatch(batch, (0,))], tokens=batch.labels.count, step=1, rate=0.1
     )
     assert fusing == [not reference_kernels]
 
@@ -218,7 +220,10 @@ EVERYTHING = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["plain", "everything"])
+EXACT = {**EVERYTHING, "exact": True}
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING, EXACT], ids=["plain", "everything", "exact"])
 @pytest.mark.parametrize("optimizer_class", [torch.optim.Adam, torch.optim.SGD])
 def test_cuda_graphs_end_in_the_same_weights(fake_graphs, options, optimizer_class):
     plain = fused(make_trainer(dropout=0.3, **options)[0], optimizer_class)

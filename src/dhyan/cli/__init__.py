@@ -26,10 +26,11 @@ from dhyan.cli.recipe import recipe
 from dhyan.cli.serve import serve
 from dhyan.cli.show import show
 from dhyan.cli.studio import studio
+from dhyan.cli.sweep import SWEEP_TRIAL, sweep, sweep_trial
 from dhyan.cli.tasks import tasks
 from dhyan.cli.train import train
 from dhyan.cli.translate import translate
-from dhyan.errors import UserError, command_line_spelling
+from dhyan.errors import UserError, command_line_spelling, ran_out_of_memory
 from dhyan.version import __version__
 
 UsageError: Any = typer.BadParameter.__base__  # typer exports only this subclass of it
@@ -44,12 +45,13 @@ WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SPIN_COUNT = "20000"  # libgomp's default is 300,000
 COMMANDS = (
     demo, studio, train, translate, predict, models, tasks, serve, export, evaluate, show, lesson,
-    compare, info, recipe, average,
+    compare, sweep, info, recipe, average,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 app.command("import")(import_)
 app.command(COMPARE_ONE, hidden=True)(compare_one)
+app.command(SWEEP_TRIAL, hidden=True)(sweep_trial)
 app.add_typer(data.app, name="data")
 
 
@@ -161,9 +163,3 @@ def remedy_for(error: Exception) -> str:
         return missing if error.name == "torch" else ""
     smaller = "out of memory: make the model, training.tokens_per_batch or the beam smaller"
     return smaller if ran_out_of_memory(error) else ""
-
-
-def ran_out_of_memory(error: Exception) -> bool:
-    """Whether PyTorch or Python could not allocate memory."""
-    out_of_memory = type(error).__name__ in ("MemoryError", "OutOfMemoryError")
-    return out_of_memory or "allocate memory" in str(error)

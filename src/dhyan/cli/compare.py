@@ -33,6 +33,7 @@ from dhyan.cli.progress import (
     EXIT_CODES,
     plain_lines,
     progress_bar,
+    sigterm_as_interrupt,
     stopped_by_signals,
     throttled,
 )
@@ -319,28 +320,12 @@ def _train_in_parallel(
     def arguments(entry: "Entry") -> list[str]:
         return [*plugins, COMPARE_ONE, str(plan.folder), entry.name, device, str(threads_each)]
 
-    with _sigterm_as_interrupt() as received:
+    with sigterm_as_interrupt() as received:
         try:
             train_in_parallel(plan, entries, jobs, arguments)
         except KeyboardInterrupt:
             logger.info("stopped, with checkpoints; the same command resumes the comparison")
             raise typer.Exit(EXIT_CODES[received[0] if received else signal.SIGINT]) from None
-
-
-@contextmanager
-def _sigterm_as_interrupt() -> Iterator[list[signal.Signals]]:
-    """SIGTERM raises KeyboardInterrupt, so that all processes can be stopped; it is recorded."""
-    received: list[signal.Signals] = []
-
-    def interrupt(number: int, frame: object) -> None:
-        received.append(signal.Signals(number))
-        raise KeyboardInterrupt
-
-    handler = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield received
-    finally:
-        signal.signal(signal.SIGTERM, handler)
 
 
 def _write_report(plan: "Plan", *, device: str, threads: int) -> str:

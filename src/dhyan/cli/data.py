@@ -236,9 +236,14 @@ def prepare(
     overrides: Overrides = None,
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes that encode a large corpus; 0: one per core.")
+    ] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Tokenize a corpus into files, if it is larger than memory.
+
+    The files are memory-mapped shards. The same command continues an interrupted one.
 
     Example: dhyan data prepare transformer2017-small --source a.en --target a.hi --out prepared
     """
@@ -254,7 +259,7 @@ def prepare(
     from dhyan.tasks import with_task
 
     log_to_stderr(quiet=quiet)
-    counts = start(with_task(chosen), out, choose_codecs=first_codecs)
+    counts = start(with_task(chosen), out, choose_codecs=first_codecs, workers=workers)
     typer.echo(f"{out}  {counts.training:,} pairs, {counts.validation:,} to validate on")
     init = _init_options(chosen.training.init_from, chosen.training.init_vocabulary)
     name, folder = shlex.quote(recipe), shlex.quote(str(out))

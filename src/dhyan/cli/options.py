@@ -124,6 +124,7 @@ Dedupe = Annotated[bool, option(Data, "dedupe", "--dedupe")]
 InitFrom = Annotated[str, option(Training, "init_from", "--init-from", "--init", metavar="MODEL")]
 InitVocabulary = Annotated[str, option(Training, "init_vocabulary", default="keep")]
 Tensorboard = Annotated[bool, option(Training, "tensorboard", "--tensorboard")]
+Trackers = Annotated[list[str] | None, option(Training, "trackers", "--tracker", metavar="NAME")]
 
 
 DATA_OPTIONS = (

@@ -55,6 +55,12 @@ def plain_lines(run: "Run") -> Iterator[Callable[[Event], None]]:
 
 
 @contextmanager
+def silence(run: "Run") -> Iterator[Callable[[Event], None]]:
+    """Nothing: another process reports."""
+    yield lambda event: None
+
+
+@contextmanager
 def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
     """SIGINT and SIGTERM stop the run after the current step; a second signal stops it at once."""
     received: list[signal.Signals] = []
@@ -71,6 +77,22 @@ def stopped_by_signals(trainer: "Trainer") -> Iterator[list[signal.Signals]]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[list[signal.Signals]]:
+    """SIGTERM raises KeyboardInterrupt, so that all processes can be stopped; it is recorded."""
+    received: list[signal.Signals] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        received.append(signal.Signals(number))
+        raise KeyboardInterrupt
+
+    handler = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, handler)
 
 
 @contextmanager

@@ -1,8 +1,11 @@
 """`dhyan train`: train a model by a recipe in a run folder, or resume a run."""
 
 import logging
+import os
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +13,16 @@ import typer
 
 from dhyan.atomic_folder import MANIFEST
 from dhyan.checkpoint import check_not_slim, check_run, is_run
-from dhyan.cli.messages import log_to_stderr
+from dhyan.cli.launch_processes import (
+    has_final_code,
+    has_launcher,
+    is_first,
+    is_launched,
+    is_lost_connection,
+    launch,
+    report_final,
+)
+from dhyan.cli.messages import Exit, log_to_stderr, warn
 from dhyan.cli.options import (
     Device,
     Epochs,
@@ -21,12 +33,14 @@ from dhyan.cli.options import (
     Seed,
     Tensorboard,
     Threads,
+    Trackers,
     with_data_options,
 )
 from dhyan.cli.progress import (
     EXIT_CODES,
     plain_lines,
     progress_bar,
+    silence,
     stopped_by_signals,
 )
 from dhyan.cli.recipe import is_model_recipe, override_recipe, resumed_recipe
@@ -40,6 +54,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+HANG_TIMEOUT = 600.0  # seconds
 RECIPE_HELP = (
     "Recipe: a .toml file, a model folder or pretrained model whose recipe to use, with --resume the "
     "run folder to continue; with --init-from, by default that model's; or one of "
@@ -61,6 +76,7 @@ def train(
     init_from: InitFrom = "",
     init_vocabulary: InitVocabulary = "",
     tensorboard: Tensorboard = False,
+    trackers: Trackers = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Resume: continue a run from its newest checkpoint."),
@@ -71,6 +87,28 @@ def train(
             "--wait", help="Standby: with --resume, wait while another process trains the run."
         ),
     ] = False,
+    processes: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Data parallelism: processes of this machine that train together, one per GPU; "
+            "torchrun for several machines.",
+        ),
+    ] = 1,
+    max_restarts: Annotated[
+        int,
+        typer.Option(
+            min=0, help="With --processes: restarts after a process was killed, failed or hung."
+        ),
+    ] = 3,
+    hang_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            show_default=f"{HANG_TIMEOUT:g} with several processes",
+            help="Hang watchdog: seconds without a step after which a process ends; 0 for none.",
+        ),
+    ] = None,
     device: Device = "auto",
     threads: Threads = 0,
     seed: Seed = None,
@@ -90,9 +128,12 @@ def train(
         "training.init_from": init_from,
         "training.init_vocabulary": init_vocabulary,
         "training.tensorboard": tensorboard,
+        "training.trackers": list(trackers or ()),
         "training.seed": seed,
     }
     log_to_stderr(quiet=quiet)
+    if not is_first():  # the first process logs the same
+        logging.getLogger("dhyan").setLevel(logging.ERROR)
     recipe = recipe or init_from
     if not recipe:
         raise UserError("Missing argument 'RECIPE'; see dhyan train --help")
@@ -103,10 +144,54 @@ def train(
         folder = _new_run_folder(recipe, out)
         chosen = override_recipe(recipe, overrides, options)
 
-    from dhyan.run import train as start
+    if processes > 1 and not is_launched():
+        chosen.check()
+        code = launch(sys.argv[1:], processes=processes, max_restarts=max_restarts)
+        raise typer.Exit(code)
+    if hang_timeout is None:
+        hang_timeout = HANG_TIMEOUT if is_launched() else 0.0
 
-    run = start(chosen, folder, resume=resume, wait=wait, device=device, threads=threads)
-    train_with_progress(run, quiet=quiet)
+    with final_status():
+        from dhyan.run import train as start
+
+        run = start(
+            chosen,
+            folder,
+            resume=resume,
+            wait=wait,
+            device=device,
+            threads=threads,
+            hang_timeout=hang_timeout,
+        )
+        train_with_progress(run, quiet=quiet)
+
+
+@contextmanager
+def final_status() -> Iterator[None]:
+    """Inside the block an end that is no failure is reported to the launcher of several processes.
+
+    One of them prints what the user has to correct; processes started after that end at once.
+    """
+    if not has_launcher():
+        yield
+        return
+    if has_final_code():
+        raise typer.Exit(Exit.SUCCESS)
+    try:
+        yield
+    except UserError as error:
+        if report_final(Exit.USER_ERROR):
+            for line in error.problems:
+                warn(line)
+        raise typer.Exit(Exit.SUCCESS) from None
+    except typer.Exit as error:
+        report_final(error.exit_code)
+        raise typer.Exit(Exit.SUCCESS) from None
+    except RuntimeError as error:
+        if not is_lost_connection(error):
+            raise
+        warn(f"process {os.environ['RANK']} lost the connection to another process; all end")
+        raise typer.Exit(Exit.BUG) from None
 
 
 def _is_run_to_resume(recipe: str, out: str) -> bool:
@@ -146,10 +231,13 @@ def train_with_progress(run: "Run", *, quiet: bool = False, resume_command: str 
     `resume_command` is how an interrupted run is resumed, if not by its folder.
     """
     show = progress_bar if sys.stderr.isatty() and not quiet else plain_lines
+    if not run.writes:
+        show = silence
     with stopped_by_signals(run.trainer) as received, show(run) as report:
         for event in run:
             report(event)
-    typer.echo(format_result(run))
+    if run.writes:
+        typer.echo(format_result(run))
     folder = shlex.quote(str(run.folder.path))
     if received:
         resume_command = resume_command or f"dhyan train {folder} --resume"

@@ -43,8 +43,17 @@ from dhyan.cli.translate_io import (
     read_rows,
     read_terms,
 )
+from dhyan.cli.translate_shards import (
+    Address,
+    EngineName,
+    Out,
+    ShardOptions,
+    Shards,
+    Workers,
+    translate_shards,
+)
 from dhyan.config import DecodingChanges, DecodingOptions
-from dhyan.errors import UnsupportedOption, UserError
+from dhyan.errors import UnsupportedOption, UserError, ran_out_of_memory
 
 if TYPE_CHECKING:
     from dhyan.data.add_table_column import TableColumn
@@ -193,15 +202,53 @@ def translate(
     plain: PlainSearch = False,
     device: Device = "auto",
     threads: Threads = 0,
+    shards: Shards = None,
+    out: Out = None,
+    engine: EngineName = "local",
+    workers: Workers = 0,
+    address: Address = "",
 ) -> None:
-    """Translate a file or stdin, line by line.
+    """Translate a file or stdin, line by line, or a folder of files.
 
     With --nbest N, each line gives up to N lines: number, score and translation, tab-separated.
     The defaults of the search are those of the recipe's section [decoding].
 
+    With --shards, several processes translate; killed ones lose and double nothing.
+
     Example: echo "Where is my key?" | dhyan translate en-hi
     """
     changes: DecodingChanges = {**decoding, "beam": beam, "nbest": nbest}
+    shard_options = ShardOptions(
+        shards=shards, out=out, engine=engine, workers=workers, address=address
+    )
+    if shards:
+        translate_shards(
+            shard_options,
+            model,
+            changes,
+            refused={
+                "FILE": file,
+                "--columns": columns,
+                "--output": output,
+                "--with": other_models,
+                "--prefix": prefix,
+                "--prefixes": prefixes,
+                "--align": align,
+                "--words": words,
+                "--json": as_json,
+            },
+            spell=_option_name,
+            device=device,
+            threads=threads,
+            glossary=read_glossary(glossary) if glossary else None,
+            forbidden=read_terms(forbid) if forbid else (),
+            source_language=source_language,
+            target_language=target_language,
+            paragraphs=paragraphs,
+            plain=plain,
+        )
+        return
+    shard_options.check_unused()
     check_output(output, file)
     style = OutputStyle(
         nbest=nbest,
@@ -431,21 +478,56 @@ class TranslationJob:
         self, translator: "Translator", options: DecodingOptions, lines: Sequence[Line]
     ) -> "list[Translation | UserError]":
         """A translation for each line, or the error it caused."""
-        errors: dict[int, UserError] = {
+        from dhyan.decoding.translate_each import translate_each
+
+        errors: dict[int, Translation | UserError] = {
             at: line.error for at, line in enumerate(lines) if line.error
         }
         prefixes = self._next_prefixes(len(lines), errors)
-        batch = _LineBatch(
-            self,
-            translator,
-            options,
-            ["" if at in errors else line.text for at, line in enumerate(lines)],
-            range(self.done, self.done + len(lines)),
-            prefixes,
-        )
-        return [errors.get(at, result) for at, result in enumerate(batch.results())]
 
-    def _next_prefixes(self, count: int, errors: dict[int, UserError]) -> list[str] | None:
+        def translate(indices: list[int]) -> "Sequence[Translation]":
+            return self._translate(
+                translator,
+                options,
+                [lines[at].text for at in indices],
+                [self.done + at for at in indices],
+                None if prefixes is None else [prefixes[at] for at in indices],
+            )
+
+        usable = [at for at in range(len(lines)) if at not in errors]
+        results = translate_each(translate, usable, self.error_of_line)
+        by_line = errors | dict(zip(usable, results, strict=True))
+        return [by_line[at] for at in range(len(lines))]
+
+    def _translate(
+        self,
+        translator: "Translator",
+        options: DecodingOptions,
+        texts: list[str],
+        numbers: list[int],
+        prefixes: list[str] | None,
+    ) -> "Sequence[Translation]":
+        if self.paragraphs:
+            return translator.translate_paragraphs(
+                texts,
+                options,
+                glossary=self.glossary,
+                forbidden=self.forbidden,
+                numbers=numbers,
+            )
+        return translator.translate_sentences(
+            texts,
+            options,
+            prefixes=prefixes,
+            glossary=self.glossary,
+            forbidden=self.forbidden,
+            numbers=numbers,
+            on_progress=lambda count: self.progress.update(self.done + count),
+        )
+
+    def _next_prefixes(
+        self, count: int, errors: "dict[int, Translation | UserError]"
+    ) -> list[str] | None:
         """The prefixes of the next lines; too few stop the job before its first line."""
         if self.prefixes is None:
             return None
@@ -459,8 +541,6 @@ class TranslationJob:
 
     def error_of_line(self, error: Exception) -> UserError:
         """The error as one of a line; one that concerns all lines, or is a bug, is raised."""
-        from dhyan.cli import ran_out_of_memory
-
         if isinstance(error, UnsupportedOption) and not self.done:
             shared_prefix = error.option == "prefixes" and not self.files.get("prefixes")
             if error.number is None or shared_prefix:
@@ -470,58 +550,3 @@ class TranslationJob:
         if not ran_out_of_memory(error):
             raise error
         return UserError("out of memory; translate it by itself, with a smaller --beam")
-
-
-@dataclass(frozen=True)
-class _LineBatch:
-    """Lines that are translated together; where that fails, without the cause or by halves."""
-
-    job: TranslationJob
-    translator: "Translator"
-    options: DecodingOptions
-    texts: list[str]
-    numbers: range
-    prefixes: list[str] | None
-
-    def results(self) -> "list[Translation | UserError]":
-        """A translation for each line, or the error it caused."""
-        from dhyan.decoding.translator import TooLong
-
-        try:
-            return list(self._translate())
-        except TooLong as error:
-            too_long = {failure.index: failure for failure in (error, *error.others)}
-            shorter = ["" if at in too_long else text for at, text in enumerate(self.texts)]
-            results = replace(self, texts=shorter).results()
-            return [too_long.get(at, result) for at, result in enumerate(results)]
-        except (UserError, MemoryError, RuntimeError) as error:
-            error_of_line = self.job.error_of_line(error)
-        if len(self.texts) == 1:
-            return [error_of_line]
-        half = len(self.texts) // 2
-        return [*self._part(slice(half)), *self._part(slice(half, None))]
-
-    def _part(self, part: slice) -> "list[Translation | UserError]":
-        prefixes = None if self.prefixes is None else self.prefixes[part]
-        texts, numbers = self.texts[part], self.numbers[part]
-        return replace(self, texts=texts, numbers=numbers, prefixes=prefixes).results()
-
-    def _translate(self) -> "list[Translation]":
-        job = self.job
-        if job.paragraphs:
-            return self.translator.translate_paragraphs(
-                self.texts,
-                self.options,
-                glossary=job.glossary,
-                forbidden=job.forbidden,
-                numbers=self.numbers,
-            )
-        return self.translator.translate_sentences(
-            self.texts,
-            self.options,
-            prefixes=self.prefixes,
-            glossary=job.glossary,
-            forbidden=job.forbidden,
-            numbers=self.numbers,
-            on_progress=lambda count: job.progress.update(job.done + count),
-        )

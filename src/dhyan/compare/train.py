@@ -62,7 +62,7 @@ class BudgetedRun:
         spent = self.spent()
         if self._over(spent):
             if not trainer.state.validation_pending:
-                self.run.lock.close()
+                self.run.close()
                 return
             self._end()
         for event in self.run:

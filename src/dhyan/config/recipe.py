@@ -310,6 +310,8 @@ def _in_forcing_schedule(training: Training) -> Iterator[Problem]:
 def _between_sections(recipe: Recipe) -> Iterator[Problem]:
     encoder, decoder, training = recipe.encoder, recipe.decoder, recipe.training
     tokens, longest = training.tokens_per_batch, recipe.data.max_tokens
+    if training.shard_weights:
+        yield from _in_sharding(recipe)
     if tokens and tokens < longest + 2:
         yield (
             "training.tokens_per_batch",
@@ -331,6 +333,17 @@ def _between_sections(recipe: Recipe) -> Iterator[Problem]:
             "training.init_vocabulary",
             "one-hot input has no rows to carry over; give 'keep'",
         )
+
+
+def _in_sharding(recipe: Recipe) -> Iterator[Problem]:
+    """What cannot be sharded."""
+    key = "training.shard_weights"
+    if not isinstance(recipe.encoder, TransformerEncoder) or not isinstance(
+        recipe.decoder, TransformerDecoder
+    ):
+        yield key, "only Transformers are sharded, layer by layer; leave it out"
+    if recipe.training.exact:
+        yield key, "sharded gradients have no fixed order of sums; leave out it or training.exact"
 
 
 def _in_shared_embedding(encoder: Encoder, decoder: Decoder) -> Iterator[Problem]:

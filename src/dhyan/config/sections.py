@@ -576,15 +576,24 @@ class Training:
         0.0, "Scheduled sampling, linear: lowest probability.", low=0.0, high=1.0,
         only_with="teacher_forcing_schedule=linear",
     )  # fmt: skip
-    precision: Literal["fp32", "bf16"] = setting(
-        "fp32", "Precision: single, or mixed with bfloat16."
-    )
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "auto", "Precision: single, or mixed with bfloat16; auto mixes on a CPU that multiplies "
+        "bfloat16 (AVX512-BF16, AMX), and is single elsewhere.",
+    )  # fmt: skip
     kernels: Literal["auto", "reference"] = setting(
         "auto", "Kernels: fused where possible, or the reference definitions alone."
     )
     deterministic: bool = setting(
         False, "Deterministic algorithms: a GPU repeats a run bit for bit, as a CPU does anyway."
     )
+    exact: bool = setting(
+        False, "Exact: the same weights, bit for bit, for any number of processes up to "
+        "gradient_accumulation; deterministic algorithms, and one CPU thread unless more are given.",
+    )  # fmt: skip
+    shard_weights: bool = setting(
+        False, "FSDP2 with several processes: weights, gradients and optimizer state are sharded over "
+        "their devices, for Transformers that do not fit one.",
+    )  # fmt: skip
     validate_every: int = setting(500, "Validation interval.", low=1, unit="steps")
     valid_sentences: int = setting(
         200, "Validation sentences that are translated and scored; 0 for the loss alone.", low=0
@@ -602,4 +611,8 @@ class Training:
     )
     report_every: int = setting(10, "Report interval.", low=1, unit="steps")
     tensorboard: bool = setting(False, "TensorBoard: write the metrics for it.")
+    trackers: tuple[Literal["mlflow", "wandb"], ...] = setting(
+        (),
+        "Experiment trackers that get the metrics too: MLflow, Weights & Biases; both stay local.",
+    )
     seed: int = setting(1, "Random seed of weights, order and dropout.", low=0)

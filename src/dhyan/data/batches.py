@@ -71,6 +71,12 @@ class Batches:
         batch = examples.batch(rows)
         return self.shapes.pad(batch) if self.shapes else batch, position + len(rows)
 
+    def size_at(self, position: int) -> tuple[int, int]:
+        """The number of labels of the batch at a position, and the next position."""
+        examples, rows = self._rows_at(position)
+        _, targets = examples.lengths(rows)
+        return int(targets.sum()) - len(rows), position + len(rows)  # BOS is no label
+
     def count(self, epochs: int) -> int:
         """The number of batches in the first epochs.
 

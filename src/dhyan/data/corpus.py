@@ -335,7 +335,9 @@ def _hold_out(pairs: Iterable[Pair], total: int) -> list[Pair]:
     """Pairs to validate on, if there are enough."""
     held_out = _evenly_spaced(pairs, total, min(MAX_HELD_OUT, total // HOLD_OUT_EVERY))
     remaining = ExcludeSources(pairs, _sources(held_out))
-    training = sum(1 for _ in remaining) if total >= MIN_PAIRS_TO_HOLD_OUT else 0
+    training = (
+        _count(remaining, pairs, total - len(held_out)) if total >= MIN_PAIRS_TO_HOLD_OUT else 0
+    )
     if not training:
         logger.warning("too few distinct pairs to hold some out: there is no validation")
         return []
@@ -346,6 +348,13 @@ def _hold_out(pairs: Iterable[Pair], total: int) -> list[Pair]:
         + f"; name your own with {valid_options()}"
     )
     return held_out
+
+
+def _count(remaining: ExcludeSources, pairs: Iterable[Pair], most: int) -> int:
+    """The number of remaining pairs; of a stream, whose pass takes long, all or none."""
+    if isinstance(pairs, list):
+        return sum(1 for _ in remaining)
+    return most if any(True for _ in remaining) else 0
 
 
 def _evenly_spaced(pairs: Iterable[Pair], total: int, count: int) -> list[Pair]:

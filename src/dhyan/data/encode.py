@@ -183,13 +183,16 @@ def encode_into(
             ):
                 add(source_ids, target_ids)
         except NoPairFitsError:
-            raise UserError(
-                f"data.max_tokens: no pair has {max_tokens} tokens or fewer; raise it"
-            ) from None
+            raise no_pair_fits(max_tokens) from None
         for reason, occurrences in report.dropped.items():
             logger.info(f"left out {occurrences.count:,} pairs: {reason}")
         sizes.append(report.kept_count)
     return Mixture(tuple(sizes), tuple(part.weight for part in parts))
+
+
+def no_pair_fits(max_tokens: int) -> UserError:
+    """The error of a corpus without a pair that is short enough."""
+    return UserError(f"data.max_tokens: no pair has {max_tokens} tokens or fewer; raise it")
 
 
 def encode_stream(
@@ -204,19 +207,31 @@ def encode_stream(
     report = ReadReport() if report is None else report
     count = report.kept_count = 0
     for chunk in _chunks(pairs):
-        sources = encode_sources(source, [pair.source for pair in chunk])
-        targets = target.encode_batch([pair.target for pair in chunk])
-        for pair, sequence, target_ids in zip(chunk, sources, targets, strict=True):
-            length = source_length(sequence) if len(sequence) else 0
-            if rejection := _token_count_rejection(length, len(target_ids), max_tokens):
-                report.drop(*rejection, pair.line)
-            else:
-                count += 1
-                yield sequence, [BOS, *target_ids, EOS]
+        kept, dropped = encode_chunk(chunk, source, target, max_tokens)
+        for rejection, line in dropped:
+            report.drop(*rejection, line)
+        count += len(kept)
+        yield from kept
     report.kept_count = count
     if not count:
         reason = f"no pair has 1 to {max_tokens} tokens a side; allow longer sentences"
         raise NoPairFitsError(f"{report.files['source']}: {reason}")
+
+
+def encode_chunk(
+    pairs: Sequence[Pair], source: SourceCodec, target: Tokenizer, max_tokens: int
+) -> tuple[list[tuple[Any, list[int]]], list[tuple[tuple[str, Side], int]]]:
+    """Some pairs encoded, special tokens included; of each that is dropped, why, and its line."""
+    sources = encode_sources(source, [pair.source for pair in pairs])
+    targets = target.encode_batch([pair.target for pair in pairs])
+    kept, dropped = [], []
+    for pair, sequence, target_ids in zip(pairs, sources, targets, strict=True):
+        length = source_length(sequence) if len(sequence) else 0
+        if rejection := _token_count_rejection(length, len(target_ids), max_tokens):
+            dropped.append((rejection, pair.line))
+        else:
+            kept.append((sequence, [BOS, *target_ids, EOS]))
+    return kept, dropped
 
 
 def make_bpe_dropout(

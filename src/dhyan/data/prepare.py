@@ -3,7 +3,9 @@
 import json
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,17 @@ from dhyan.atomic_folder import (
     atomic_folder,
     check_writable,
     file_checksum,
+    remove_contents,
+    to_json_bytes,
     write_manifest,
 )
 from dhyan.config import Recipe
 from dhyan.config.sections import FRAME_CODECS
+from dhyan.cpu_engine.threads import usable_cores
 from dhyan.data.corpus import TextCorpus, read_corpus, with_languages
 from dhyan.data.corpus_files import LogProgress
-from dhyan.data.encode import encode_into
+from dhyan.data.encode import no_pair_fits
+from dhyan.data.encode_shards import SHARD_PAIRS, ChunkEncoder, ShardEncoder
 from dhyan.data.prepared_corpus import (
     FORMAT,
     TOKENIZERS,
@@ -29,14 +35,17 @@ from dhyan.data.prepared_corpus import (
     manifest_settings,
     read_manifest,
 )
-from dhyan.data.store import create_store
+from dhyan.data.shards import SIDES, ShardType
 from dhyan.errors import UserError, spell_option
+from dhyan.safe_io.bounded_files import UnsafeFile, read_file
+from dhyan.safe_io.json_toml import read_json
 from dhyan.text.codec import SourceCodec
 from dhyan.text.tokenizer import Tokenizer
 from dhyan.version import __version__
 
 logger = logging.getLogger(__name__)
 
+BEGUN, MAX_BEGUN_BYTES = "begun.json", 2**20  # what a folder that is not finished is made from
 Codecs = tuple[SourceCodec, Tokenizer]
 ChooseCodecs = Callable[[Recipe, TextCorpus], Codecs]
 
@@ -51,11 +60,12 @@ class PreparedSizes:
 
 
 def prepare(
-    recipe: Recipe, out: Path, *, choose_codecs: ChooseCodecs | None = None
+    recipe: Recipe, out: Path, *, choose_codecs: ChooseCodecs | None = None, workers: int = 0
 ) -> PreparedSizes:
     """Write the pairs of a recipe as token ids into the folder `out`, unless they are there.
 
-    The files are read as streams, several times; few pairs are ever in memory.
+    The files are read as streams, several times; few pairs are ever in memory. Several processes
+    encode a large corpus, by default one per core. An interrupted run is continued.
     `choose_codecs` is for a recipe that begins from a pretrained model; else they are trained.
     """
     _check_preparable(recipe, out, choose_codecs)
@@ -71,8 +81,8 @@ def prepare(
     if (path / MANIFEST).exists():
         return _check_existing(out, recipe, corpus, codecs)
     try:
-        with atomic_folder(path) as folder:
-            manifest = _write(folder, recipe, corpus, codecs())
+        with atomic_folder(path, resumable=True) as folder:
+            manifest = _write(folder, recipe, corpus, codecs, workers or usable_cores())
     except OSError as error:
         file, remedy = (
             error.filename or out,
@@ -113,34 +123,77 @@ def _check_preparable(recipe: Recipe, out: Path, choose_codecs: ChooseCodecs | N
             )
 
 
-def _write(folder: Path, recipe: Recipe, corpus: TextCorpus, codecs: Codecs) -> dict[str, Any]:
-    for name, codec in zip(TOKENIZERS, codecs, strict=True):
-        (folder / name).write_text(codec.to_json(), encoding="utf-8")
-    with open(folder / VALIDATION, "w", encoding="utf-8") as file:
-        for pair in corpus.validation:
-            file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
-    parts = [
-        replace(part, pairs=LogProgress(part.pairs, "encoded {count} pairs"))
-        for part in corpus.parts
-    ]
-    with create_store(folder) as writer:
-        mixture = encode_into(
-            writer.add, parts, *codecs, text=recipe.text, max_tokens=recipe.data.max_tokens
-        )
+def _write(
+    folder: Path, recipe: Recipe, corpus: TextCorpus, codecs: Callable[[], Codecs], workers: int
+) -> dict[str, Any]:
     facts = {
         "format": FORMAT,
         "dhyan": __version__,
-        "sizes": list(mixture.sizes),
-        "weights": list(mixture.weights),
-        "validation": len(corpus.validation),
-        "tokens": dict(writer.tokens),
         "fingerprint": corpus.fingerprint,
         "sample": corpus.sample,
         "vocabulary": _vocabulary_origin(recipe),
         **manifest_settings(recipe),
     }
-    checksums = {path.name: file_checksum(path) for path in sorted(folder.iterdir())}
+    _begin(folder, facts, codecs)
+    sizes = [len(Tokenizer.load(folder / name)) for name in TOKENIZERS]
+    types = ShardType.of(max(sizes), SHARD_PAIRS * (recipe.data.max_tokens + 2))
+    encode = ChunkEncoder(
+        codecs=(folder / TOKENIZERS[0], folder / TOKENIZERS[1]),
+        placeholders=recipe.text.placeholders,
+        max_tokens=recipe.data.max_tokens,
+        ids_type=types.ids,
+    )
+    encoder = ShardEncoder(folder, encode, types, workers=workers)
+    kept = []
+    for part in corpus.parts:
+        records = encoder.add(LogProgress(part.pairs, "encoded {count} pairs"))
+        kept.append(sum(record.pairs for record in records))
+        if not kept[-1]:
+            raise no_pair_fits(recipe.data.max_tokens)
+    _log_records(encoder)
+    with open(folder / VALIDATION, "w", encoding="utf-8") as file:
+        for pair in corpus.validation:
+            file.write(json.dumps(asdict(pair), ensure_ascii=False) + "\n")
+    encoder.remove_records()
+    (folder / BEGUN).unlink()
+    records = encoder.records
+    checksums = {name: file_checksum(folder / name) for name in (*TOKENIZERS, VALIDATION)}
+    for record in records:
+        checksums |= record.files
+    facts |= {
+        "sizes": kept,
+        "weights": [part.weight for part in corpus.parts],
+        "validation": len(corpus.validation),
+        "tokens": {side: sum(record.tokens[side] for record in records) for side in SIDES},
+        "shards": [record.pairs for record in records],
+        "types": asdict(types),
+    }
     return write_manifest(folder, facts, checksums)
+
+
+def _begin(folder: Path, facts: Mapping[str, Any], codecs: Callable[[], Codecs]) -> None:
+    """Go on with what an interrupted run has written from the same pairs, or begin anew."""
+    facts = json.loads(json.dumps(facts))
+    with suppress(OSError, UnsafeFile, ValueError, KeyError):
+        begun = read_json(read_file(folder / BEGUN, max_bytes=MAX_BEGUN_BYTES))
+        hashes = {name: file_checksum(folder / name) for name in TOKENIZERS}
+        if begun["facts"] == facts and begun["codecs"] == hashes:
+            logger.info(f"{folder}: continuing an interrupted run")
+            return
+    remove_contents(folder)
+    for name, codec in zip(TOKENIZERS, codecs(), strict=True):
+        (folder / name).write_text(codec.to_json(), encoding="utf-8")
+    hashes = {name: file_checksum(folder / name) for name in TOKENIZERS}
+    (folder / BEGUN).write_bytes(to_json_bytes({"facts": facts, "codecs": hashes}))
+
+
+def _log_records(encoder: ShardEncoder) -> None:
+    """Log which pairs were left out, and how much an interrupted run had done."""
+    dropped = sum((Counter(record.dropped) for record in encoder.records), Counter[str]())
+    for reason, count in dropped.items():
+        logger.info(f"left out {count:,} pairs: {reason}")
+    if encoder.resumed:
+        logger.info(f"{encoder.resumed:,} shards were there, from an interrupted run")
 
 
 def _vocabulary_origin(recipe: Recipe) -> str:

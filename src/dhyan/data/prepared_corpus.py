@@ -2,17 +2,21 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import MISSING, asdict, dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from dhyan import atomic_folder
 from dhyan.config import Data, Recipe, Text
+from dhyan.cpu_engine.threads import usable_cores
 from dhyan.data.encode import make_bpe_dropout
 from dhyan.data.mixture import Mixture
 from dhyan.data.pairs import Pair
-from dhyan.data.store import FILES, Examples, open_store
+from dhyan.data.shards import OLD_FILES, ShardType, open_old_files, open_shards, shard_files
+from dhyan.data.store import Examples
 from dhyan.data.text_lines import file_error, suggest_path
 from dhyan.data.training_sentences import TrainingSentences
 from dhyan.errors import UserError, spell_option
@@ -23,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 VALIDATION = "validation.jsonl"
 TOKENIZERS = ("source.json", "target.json")
-FORMAT = 1
+FORMAT, OLD_FORMAT = 2, 1
 MANIFEST_KEYS = {
     *("format", "sizes", "weights", "validation", "fingerprint", "sample", "vocabulary"),
     *("data", "text"),
@@ -89,8 +93,14 @@ class PreparedCorpus:
                     f"{model}, or train with {new}"
                 )
         sizes, weights = self.manifest["sizes"], self.manifest["weights"]
-        return replace(
-            open_store(self.folder),
+        if self.manifest["format"] == OLD_FORMAT:
+            sources, targets = open_old_files(self.folder, sum(sizes))
+        else:
+            types = ShardType(**self.manifest["types"])
+            sources, targets = open_shards(self.folder, self.manifest["shards"], types)
+        return Examples(
+            sources,
+            targets,
             mixture=Mixture(tuple(sizes), tuple(weights)),
             bpe_dropout=make_bpe_dropout(self.text, source, target, max_tokens),
         )
@@ -121,9 +131,25 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise UserError(f"{folder}: is no prepared corpus (no {path.name}); {REMEDY}")
     manifest = atomic_folder.read_manifest(folder, MANIFEST_KEYS, remedy=REMEDY)
-    if manifest["format"] != FORMAT:
+    if manifest["format"] not in (FORMAT, OLD_FORMAT):
         raise UserError(f"{path}: has format {manifest['format']}, not {FORMAT}; {REMEDY}")
+    if manifest["format"] == FORMAT and not _has_shards(manifest):
+        raise UserError(f"{path}: does not say what its shards hold; {REMEDY}")
     return manifest
+
+
+def _has_shards(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest says how many pairs each shard holds, and in which types of numbers."""
+    shards, types = manifest.get("shards"), manifest.get("types")
+    return (
+        isinstance(shards, list)
+        and all(type(size) is int and size >= 0 for size in shards)
+        and sum(shards) == sum(manifest["sizes"])
+        and isinstance(types, dict)
+        and types.get("ids") in ("<u2", "<u4")
+        and types.get("offsets") in ("<u4", "<u8")
+        and len(types) == 2
+    )
 
 
 def prepared_languages(folder: Path) -> tuple[str, str]:
@@ -155,8 +181,17 @@ def manifest_settings(recipe: Recipe) -> dict[str, dict[str, Any]]:
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Compare every file with its size and sha256 in the manifest."""
-    names = (*FILES, *TOKENIZERS, VALIDATION)
-    atomic_folder.check_files(folder, manifest, names, remedy=REMEDY)
+    if manifest["format"] == OLD_FORMAT:
+        stored: Iterable[str] = OLD_FILES
+    else:
+        numbers = range(len(manifest["shards"]))
+        stored = chain.from_iterable(map(shard_files, numbers))
+    names = [*TOKENIZERS, VALIDATION, *stored]
+    with ThreadPoolExecutor(usable_cores()) as threads:  # hashing leaves Python's lock
+        for _ in threads.map(
+            lambda name: atomic_folder.check_files(folder, manifest, [name], remedy=REMEDY), names
+        ):
+            pass
 
 
 def _default(section_type: type[Data] | type[Text], key: str) -> object:

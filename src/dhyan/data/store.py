@@ -1,23 +1,18 @@
 """Token store: a corpus as token ids, in memory or memory-mapped, padded into batches."""
 
 from array import array
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Int32, Int64, Num, Shaped, UInt64
+from jaxtyping import Int32, Int64, Num, UInt64
 
 from dhyan.batch import Batch, Frames, Tokens
 from dhyan.data.mixture import Mixture
 from dhyan.seeds import derive_seeds
 from dhyan.special_tokens import PAD
 
-SIDES = ("source", "target")
-FILES = tuple(f"{side}.{part}" for side in SIDES for part in ("ids", "offsets"))
 SPECIAL_TOKENS = {"source": 1, "target": 2}  # EOS; BOS and EOS
 
 
@@ -36,6 +31,32 @@ class Resegment(Protocol):
     ) -> tuple[Int32[np.ndarray, " V"], Int64[np.ndarray, " M"]]:
         """Segmentations of the sequences ids[start : end] end to end, and where each begins."""
         ...
+
+
+@runtime_checkable
+class Sequences(Protocol):
+    """Sequences of token ids by number: in memory, or in memory-mapped shards."""
+
+    def lengths(self, rows: Int64[np.ndarray, " R"]) -> Int64[np.ndarray, " R"]:
+        """The number of tokens of each of these sequences."""
+        ...
+
+    def padded(self, rows: Int64[np.ndarray, " R"]) -> Tokens:
+        """These sequences as one padded batch."""
+        ...
+
+    def resegmented(
+        self,
+        rows: Int64[np.ndarray, " R"],
+        dropout: Resegment,
+        *,
+        max_length: int,
+        seeds: UInt64[np.ndarray, " R"],
+    ) -> "TokenSequences":
+        """These sequences alone, resegmented; one that would pass `max_length` stays as it is."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -71,6 +92,9 @@ class TokenSequences:
         resegmented = dropout.resegment(self.ids, starts, ends, seeds, max_length=max_length)
         return TokenSequences(*resegmented)
 
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
 
 @dataclass(frozen=True)
 class FrameSequences:
@@ -87,6 +111,9 @@ class FrameSequences:
         """These sequences as one padded batch."""
         starts, ends = self.offsets[rows].tolist(), self.offsets[rows + 1].tolist()
         return Frames.pad([self.values[start:end] for start, end in zip(starts, ends, strict=True)])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
 
 
 class FrameBuilder:
@@ -141,8 +168,8 @@ class Examples:
     `mixture` says how often each example comes in an epoch; without one, once.
     """
 
-    source: TokenSequences | FrameSequences
-    target: TokenSequences
+    source: Sequences | FrameSequences
+    target: Sequences
     mixture: Mixture | None = None
     bpe_dropout: BpeDropout | None = None
 
@@ -157,7 +184,7 @@ class Examples:
     ) -> "Examples":
         """These rows alone after BPE dropout, each by its own seed."""
         assert self.bpe_dropout is not None
-        assert isinstance(self.source, TokenSequences), "frames have no BPE dropout"
+        assert not isinstance(self.source, FrameSequences), "frames have no BPE dropout"
         max_tokens = self.bpe_dropout.max_tokens
         source, target = (
             sequences.resegmented(
@@ -178,47 +205,4 @@ class Examples:
         return Batch(self.source.padded(rows), self.target.padded(rows))
 
     def __len__(self) -> int:
-        return len(self.source.offsets) - 1
-
-
-class StoreWriter:
-    """Appends pairs of token ids to the files of a store.
-
-    Ids take four bytes each and offsets eight, little-endian.
-    """
-
-    def __init__(self, files: Mapping[str, BinaryIO]) -> None:
-        self.tokens = dict.fromkeys(SIDES, 0)
-        self._files = files
-        for side in SIDES:
-            self._files[f"{side}.offsets"].write(bytes(8))
-
-    def add(self, source: list[int], target: list[int]) -> None:
-        """Append a pair, special tokens included."""
-        for side, ids in zip(SIDES, (source, target), strict=True):
-            self.tokens[side] += len(ids)
-            self._files[f"{side}.ids"].write(np.array(ids, "<i4").tobytes())
-            self._files[f"{side}.offsets"].write(self.tokens[side].to_bytes(8, "little"))
-
-
-@contextmanager
-def create_store(folder: Path) -> Iterator[StoreWriter]:
-    """Write a store into a folder; it is complete when the context ends."""
-    with ExitStack() as stack:
-        yield StoreWriter({name: stack.enter_context(open(folder / name, "wb")) for name in FILES})
-
-
-def open_store(folder: Path) -> Examples:
-    """The examples of a store, memory-mapped: only what a batch needs is ever read."""
-    source, target = (
-        TokenSequences(
-            _memory_map(folder / f"{side}.ids", "<i4"),
-            _memory_map(folder / f"{side}.offsets", "<i8"),
-        )
-        for side in SIDES
-    )
-    return Examples(source, target)
-
-
-def _memory_map(path: Path, dtype: str) -> Shaped[np.ndarray, " N"]:
-    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
+        return len(self.source)

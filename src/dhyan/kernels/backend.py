@@ -1,4 +1,4 @@
-"""Kernel backend: decide per call between the PyTorch reference and the Triton kernel."""
+"""Kernel backend: decide per call between the PyTorch reference and a fused kernel."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,8 @@ from importlib.util import find_spec
 
 import torch
 from torch import Tensor
+
+from dhyan.cpu_engine.library import library_target
 
 _reference: ContextVar[bool] = ContextVar("reference", default=False)
 _interpreter: ContextVar[bool] = ContextVar("interpreter", default=False)
@@ -49,6 +51,20 @@ def use_triton(tensor: Tensor) -> bool:
 def use_training_kernels(training: bool, tensor: Tensor) -> bool:
     """Whether the kernels written for training run: in training, in single or half precision."""
     return training and tensor.dtype != torch.float64 and tensor.numel() > 0 and use_triton(tensor)
+
+
+def use_cpu_kernels(training: bool, tensor: Tensor) -> bool:
+    """Whether the compiled kernels for training on a CPU run, in float32 or bfloat16."""
+    return (
+        training
+        and not _reference.get()
+        and not torch.compiler.is_compiling()
+        and tensor.device.type == "cpu"
+        and tensor.dtype in (torch.float32, torch.bfloat16)
+        and tensor.numel() > 0
+        and not _interpreter.get()
+        and library_target() is not None
+    )
 
 
 def product_dtype(x: Tensor) -> torch.dtype:

@@ -33,12 +33,17 @@ def choose_batch_size(
     examples: Examples,
     *,
     device: torch.device,
+    processes: int = 1,
 ) -> Recipe:
-    """The recipe with `tokens_per_batch`: its own, or the largest that fits if it is 0."""
+    """The recipe with `tokens_per_batch`: its own, or the largest that fits if it is 0.
+
+    So many processes share the memory of the machine; each has its own GPU, if it has one.
+    """
     if recipe.training.tokens_per_batch:
         return recipe
     measure = PeakMemory(model, objective, recipe.training.steps, device)
     memory, state = available(device), state_bytes(model, device)
+    memory //= processes if device.type == "cpu" else 1
     min_tokens = recipe.data.max_tokens + 2
     # With BPE-dropout any example may become as long as allowed.
     longest = min_tokens if examples.bpe_dropout else longest_of(examples)

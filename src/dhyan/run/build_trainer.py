@@ -1,6 +1,7 @@
 """Build the trainer of a recipe: batches, validation, optimizer, schedules."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -12,16 +13,18 @@ from dhyan.data.corpus import Corpus
 from dhyan.data.store import Examples
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.run.run_folder import RunFolder
-from dhyan.run.validation import Validation, check_validation_available
+from dhyan.run.validation import Validation, ValidationOfShards, check_validation_available
 from dhyan.training import scheduled_sampling as forcing
 from dhyan.training.cuda_graph import CudaGraphUpdate
+from dhyan.training.data_parallel import DataParallel
 from dhyan.training.ema import WeightEMA
 from dhyan.training.loss import Objective
 from dhyan.training.prefetch import DirectLoader, Prefetcher
 from dhyan.training.schedule import Plateau, Schedule, constant, cosine, halving, inverse_sqrt
 from dhyan.training.scheduled_sampling import ForcingSchedule
+from dhyan.training.steps import Steps
 from dhyan.training.trainer import Trainer, TrainerSettings, TrainState
-from dhyan.training.update import EagerUpdate
+from dhyan.training.update import EagerUpdate, Update, UpdateContext
 
 logger = logging.getLogger(__name__)
 
@@ -59,14 +62,33 @@ def with_steps_of_epochs(recipe: Recipe, batches: Batches) -> Recipe:
     return replace(recipe, training=replace(training, steps=steps))
 
 
-def make_trainer(recipe: Recipe, corpus: Corpus, batches: Batches, folder: RunFolder) -> Trainer:
-    """The trainer of a recipe: optimizer, schedule and validation."""
+def make_trainer(
+    recipe: Recipe, corpus: Corpus, batches: Batches, folder: RunFolder, parallel: DataParallel
+) -> Trainer:
+    """The trainer of a recipe: optimizer, schedule and validation.
+
+    If the weights are sharded over processes, the translator has a whole copy of them to validate.
+    """
     training, translator = recipe.training, folder.translator
     model, device = translator.model, translator.device
-    validate = Validation.of(recipe, corpus.validation, translator)
-    if validate is None:
+    validation = Validation.of(recipe, corpus.validation, translator, parallel)
+    validate: Validation | ValidationOfShards | None = validation
+    if validation is None:
         check_validation_available(training)
     fast = device.type == "cuda" and training.kernels == "auto"
+    make_update: Callable[[UpdateContext], Update] = (
+        CudaGraphUpdate
+        if fast and batches.multiple > 1  # otherwise few shapes would occur twice
+        else partial(EagerUpdate, reference_kernels=training.kernels == "reference")
+    )
+    if training.shard_weights and parallel.count > 1:
+        from dhyan.training.sharded import ShardedUpdate, shard_copy  # a second to import
+
+        root = shard_copy(model, parallel, device)
+        steps = Steps(batches, training.gradient_accumulation, parallel)
+        make_update = partial(ShardedUpdate, root=root, micro_batches=steps.most_of_a_process)
+        model = root.model
+        validate = ValidationOfShards(validation, model) if validation else None
     return Trainer(
         model=model,
         optimizer=make_optimizer(training, model),
@@ -77,12 +99,9 @@ def make_trainer(recipe: Recipe, corpus: Corpus, batches: Batches, folder: RunFo
         save=folder.save,
         restore=folder.restore,
         ema=WeightEMA.start(model, training.ema_decay) if training.ema_decay else None,
-        make_update=(
-            CudaGraphUpdate
-            if fast and batches.multiple > 1  # otherwise few shapes would occur twice
-            else partial(EagerUpdate, reference_kernels=training.kernels == "reference")
-        ),
+        make_update=make_update,
         make_loader=Prefetcher if fast else DirectLoader,
+        parallel=parallel,
         state=TrainState(length_multiple=batches.multiple),
     )
 
@@ -110,6 +129,7 @@ def make_settings(training: Training) -> TrainerSettings:
         seed=training.seed,
         clip_norm=training.clip_norm,
         gradient_accumulation=training.gradient_accumulation,
+        exact=training.exact,
         report_every=training.report_every,
         validate_every=training.validate_every,
         save_every=training.save_every,

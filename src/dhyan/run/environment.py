@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,11 +13,14 @@ from typing import Any
 import torch
 
 from dhyan.checkpoint import read_manifest
+from dhyan.config import Recipe
+from dhyan.cpu_engine.library import cpu_features
 from dhyan.cpu_engine.threads import idle_threads
 from dhyan.version import __version__
 
 WORKSPACE = ":4096:8"  # cuBLAS needs this for a fixed order of sums; it is read when CUDA starts
 PACKAGES = ("numpy", "sacrebleu", "tokenizers")
+BF16_FEATURES = frozenset({"avx512_bf16", "amx_bf16"})  # of a CPU that multiplies bfloat16
 
 
 def set_threads(threads: int) -> None:
@@ -28,6 +32,15 @@ def set_threads(threads: int) -> None:
     if not threads:
         threads = idle_threads(torch.get_num_threads())
     torch.set_num_threads(threads)
+
+
+def choose_precision(recipe: Recipe, device: torch.device) -> Recipe:
+    """The recipe with a precision instead of `auto`: bfloat16 where a CPU multiplies it."""
+    if recipe.training.precision != "auto":
+        return recipe
+    half = device.type == "cpu" and bool(BF16_FEATURES & cpu_features())
+    fast = half and recipe.training.kernels == "auto"
+    return replace(recipe, training=replace(recipe.training, precision="bf16" if fast else "fp32"))
 
 
 def saved_threads(checkpoint: Path) -> int:

@@ -9,14 +9,15 @@ import torch
 
 from dhyan.atomic_folder import DamagedFolder
 from dhyan.checkpoint import check_run, read_manifest, steps_in
-from dhyan.config import DecodingOptions, Recipe, RecipeError, differences, paths_in
+from dhyan.config import DecodingOptions, Recipe, RecipeError, Training, differences, paths_in
 from dhyan.config.sections import PICTURE_CODECS
 from dhyan.data.corpus import Corpus
 from dhyan.data.encode import make_frame_codec
 from dhyan.errors import UserError, spell_option, spell_setting
 from dhyan.models.build import build_model
 from dhyan.run.environment import deterministic_flags
-from dhyan.run.tensorboard import require_tensorboard
+from dhyan.run.trackers import require_trackers
+from dhyan.training.data_parallel import DataParallel
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ MAY_CHANGE = {  # when a run resumes; the data are compared by their fingerprint
         "training.keep_checkpoints",
         "training.report_every",
     ),
-    "training.tensorboard",
+    *("training.tensorboard", "training.trackers", "training.shard_weights"),
     *(f"decoding.{f.name}" for f in fields(DecodingOptions) if f.name not in FIXED_DECODING),
     *("data.source", "data.target", "data.valid_source", "data.valid_target", "data.prepared"),
     *("data.mix", "data.columns", "data.test_source", "data.test_target", "data.allow_leakage"),
@@ -42,8 +43,7 @@ TINY_VOCABULARY = 16
 def check_recipe_builds(recipe: Recipe) -> None:
     """Refuse a recipe that contradicts itself; the model is built on the `meta` device."""
     recipe.check()
-    if recipe.training.tensorboard:
-        require_tensorboard()
+    require_trackers(recipe)
     pictures = recipe.text.source_codec in PICTURE_CODECS
     size = len(make_frame_codec(recipe, ())) if pictures else TINY_VOCABULARY
     with torch.device("meta"):
@@ -125,3 +125,13 @@ def warn_about_environment(folder: Path, device: torch.device) -> None:
             logger.warning(
                 f"was trained with {key} {before[key]}, now {now}: the last digits may differ"
             )
+
+
+def check_processes(training: Training, parallel: DataParallel) -> None:
+    """Refuse more processes than an exact step has batches."""
+    batches = training.gradient_accumulation
+    if training.exact and parallel.count > batches:
+        raise UserError(
+            f"training.exact: {parallel.count} processes share the batches of a step, and there are "
+            f"{batches}: raise training.gradient_accumulation, or start fewer processes"
+        )

@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from dhyan.checkpoint import (
     START_RECIPE,
     delete_old_checkpoints,
     newest_valid_checkpoint,
+    read_checkpoint,
     replace_file,
     tensors_from_bytes,
     tensors_to_bytes,
@@ -27,6 +29,7 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError, spell_option
 from dhyan.run.environment import deterministic_flags, versions
 from dhyan.run.load import MODEL_FILES, load_weights
+from dhyan.training.data_parallel import DataParallel, is_sharded, sharded_like, whole
 from dhyan.training.events import Event
 from dhyan.training.resume import restore, training_tensors
 from dhyan.training.trainer import Trainer, TrainState
@@ -55,23 +58,53 @@ class RunFolder:
 
         The checkpoint a run resumed from is not written again.
         """
+        parallel, weights, tensors = trainer.parallel, trainer.weights(), training_tensors(trainer)
+        named = {**weights, **tensors}  # the names of the latter have a colon
+        parallel.check_equal(named, asdict(trainer.state), "the weights or the state")
+        weights, tensors = (
+            self._whole(part, keep=parallel.is_first) for part in (weights, tensors)
+        )
         step = trainer.state.step
-        folder = self.path / f"step-{step}"
-        if trainer.saved_step != step or not folder.is_dir():
-            self._write(trainer)
+        is_saved = trainer.saved_step == step
+        parallel.from_first(lambda: self._save(trainer.state, weights, tensors, is_saved=is_saved))
+        return self.path / f"step-{step}"
+
+    def _whole(self, tensors: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]:
+        """Tensors of which processes may hold parts; only the one that saves them keeps them."""
+        sharded = (is_sharded(tensor) for tensor in tensors.values())
+        if not any(sharded):
+            return dict(tensors)
+        kept = {}
+        for name, tensor in tensors.items():
+            full = whole(tensor.detach())
+            if keep:
+                kept[name] = full.cpu()
+        return kept
+
+    def _save(
+        self,
+        state: TrainState,
+        weights: Mapping[str, Tensor],
+        tensors: Mapping[str, Tensor],
+        *,
+        is_saved: bool,
+    ) -> None:
+        """Write a checkpoint, unless there is one, the pointers to it, and delete old ones."""
+        folder = self.path / f"step-{state.step}"
+        if not is_saved or not folder.is_dir():
+            self._write(state, weights, tensors)
         for remedy in ("it is tried again", "the next checkpoint makes up for it"):
             try:
-                self._update_pointers(trainer.state)
+                self._update_pointers(state)
             except OSError as error:
                 problem = f"{error.filename or self.path}: {error.strerror}"
                 logger.warning(f"{folder} is whole, but {problem}; {remedy}")
             else:
                 break
-        return folder
 
     def restore(self, trainer: Trainer) -> None:
         """Restore a trainer from the newest valid checkpoint."""
-        checkpoint = newest_valid_checkpoint(self.path, (*MODEL_FILES, *STATE_FILES))
+        checkpoint = shared_checkpoint(self.path, trainer.parallel)
         if checkpoint is None:
             raise UserError(
                 f"{self.path}: holds no checkpoint any more; name another {spell_option('out')}"
@@ -98,27 +131,44 @@ class RunFolder:
             self.path, keep=self.recipe.training.keep_checkpoints, best=state.best_step
         )
 
-    def _write(self, trainer: Trainer) -> None:
+    def _write(
+        self, state: TrainState, weights: Mapping[str, Tensor], tensors: Mapping[str, Tensor]
+    ) -> None:
         files = {
             "recipe.toml": dump_recipe(self.recipe).encode(),
-            "model.safetensors": tensors_to_bytes(trainer.weights()),
+            "model.safetensors": tensors_to_bytes(weights),
             "source.json": self.translator.source.to_json().encode(),
             "target.json": self.translator.target.to_json().encode(),
-            "training.safetensors": tensors_to_bytes(training_tensors(trainer)),
-            "training.json": json.dumps(asdict(trainer.state), indent=1).encode(),
+            "training.safetensors": tensors_to_bytes(tensors),
+            "training.json": json.dumps(asdict(state), indent=1).encode(),
             **self.optional_files,
         }
         write_checkpoint(
             self.path,
-            trainer.state.step,
+            state.step,
             files,
             data_fingerprint=self.fingerprint,
             device=self.translator.device.type,
             threads=torch.get_num_threads(),
             deterministic=deterministic_flags(),
             versions=versions(),
-            position=trainer.state.position,
+            position=state.position,
         )
+
+
+def shared_checkpoint(run: Path, parallel: DataParallel) -> tuple[Path, dict[str, bytes]] | None:
+    """The newest undamaged checkpoint and its files, the same for all; every process verifies it."""
+    needed, found = (*MODEL_FILES, *STATE_FILES), None
+
+    def find() -> str:
+        nonlocal found
+        found = newest_valid_checkpoint(run, needed)
+        return found[0].name if found else ""
+
+    name = parallel.from_first(find)
+    if parallel.is_first or not name:
+        return found
+    return run / name, read_checkpoint(run / name, *needed)
 
 
 def save_start_recipe(run: Path, recipe: Recipe) -> None:
@@ -128,7 +178,12 @@ def save_start_recipe(run: Path, recipe: Recipe) -> None:
 
 def restore_from_files(trainer: Trainer, files: Mapping[str, bytes]) -> None:
     """Restore weights, optimizer state and training state from the files of a checkpoint."""
-    load_weights(trainer.model, weights_from_bytes(files["model.safetensors"]))
+    parameters = dict(trainer.model.named_parameters())
+    weights = {
+        name: sharded_like(parameters[name], tensor) if name in parameters else tensor
+        for name, tensor in weights_from_bytes(files["model.safetensors"]).items()
+    }
+    load_weights(trainer.model, weights)
     tensors = tensors_from_bytes(files["training.safetensors"])
     restore(trainer, tensors, json.loads(files["training.json"]))
 

@@ -1,6 +1,7 @@
 """Validation: the loss, and the metrics of the task, on held-out pairs."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
 
@@ -16,7 +17,9 @@ from dhyan.decoding.translator import Translator
 from dhyan.errors import UserError
 from dhyan.evaluation.metric import metric_label
 from dhyan.evaluation.metrics import score
+from dhyan.models.seq2seq import Seq2Seq
 from dhyan.tasks import find_task
+from dhyan.training.data_parallel import DataParallel, whole
 from dhyan.training.loss import cross_entropy
 
 logger = logging.getLogger(__name__)
@@ -49,10 +52,17 @@ class Validation:
     pairs: list[Pair]
     language: str
     metrics: tuple[str, ...]
+    parallel: DataParallel = DataParallel()
 
     @classmethod
-    def of(cls, recipe: Recipe, pairs: list[Pair], translator: Translator) -> "Validation | None":
-        """The validation of a recipe; None if there are no pairs."""
+    def of(
+        cls,
+        recipe: Recipe,
+        pairs: list[Pair],
+        translator: Translator,
+        parallel: DataParallel | None = None,
+    ) -> "Validation | None":
+        """The validation of a recipe, shared by its processes; None if there are no pairs."""
         if not pairs:
             return None
         max_tokens = recipe.data.max_tokens
@@ -70,7 +80,9 @@ class Validation:
             )
         greedy = DecodingOptions(beam=1, max_length=recipe.decoding.max_length)
         translator = replace(translator, options=greedy)
-        return cls(translator, batches, translated, recipe.data.target_language, metrics)
+        language = recipe.data.target_language
+        parallel = parallel or DataParallel()
+        return cls(translator, batches, translated, language, metrics, parallel)
 
     def __call__(self) -> dict[str, float]:
         """Mean loss per token over all pairs; the metrics of the first ones by greedy search."""
@@ -83,8 +95,7 @@ class Validation:
             )
         if self.pairs:
             sources = [pair.source for pair in self.pairs]
-            translations = self.translator(sources)
-            texts = [translation.text for translation in translations]
+            texts = self.parallel.map(sources, self._translate)
             references = [pair.target for pair in self.pairs]
             results = score(
                 texts, references, sources=sources, language=self.language, metrics=self.metrics
@@ -92,11 +103,37 @@ class Validation:
             scores |= {name: result.value for name, result in results.items()}
         return scores
 
-    @torch.inference_mode()
+    def _translate(self, sources: Sequence[str]) -> list[str]:
+        translations = self.translator(list(sources)) if sources else []
+        return [translation.text for translation in translations]
+
     def _loss(self) -> float:
-        total, count = 0.0, 0
-        for batch in self.batches:
-            batch = batch.to(self.translator.device)
-            loss = cross_entropy(self.translator.model(batch), batch.labels, smoothing=0.0)
-            total, count = total + float(loss), count + batch.labels.count
-        return total / count
+        losses = self.parallel.map(self.batches, self._losses)
+        return sum(losses, start=0.0) / sum(batch.labels.count for batch in self.batches)
+
+    @torch.inference_mode()
+    def _losses(self, batches: Sequence[Batch]) -> list[float]:
+        """The loss of each batch, summed over its labels."""
+        on_device = (batch.to(self.translator.device) for batch in batches)
+        model = self.translator.model
+        return [
+            float(cross_entropy(model(batch), batch.labels, smoothing=0.0)) for batch in on_device
+        ]
+
+
+@dataclass(frozen=True)
+class ValidationOfShards:
+    """A validation of sharded weights, which are made whole in the model that translates."""
+
+    validation: Validation
+    sharded: Seq2Seq
+
+    def __call__(self) -> dict[str, float]:
+        """The scores of the weights of the moment."""
+        model = self.validation.translator.model
+        model.eval()
+        with torch.no_grad():
+            parts = dict(self.sharded.named_parameters())
+            for name, weight in model.named_parameters():
+                weight.copy_(whole(parts[name].detach()))
+        return self.validation()

@@ -15,7 +15,15 @@ from torch import Tensor, nn
 from dhyan.batch import Batch
 from dhyan.kernels.cuda_graph import capture, run_on_stream
 from dhyan.training.scheduled_sampling import constant_ratio, is_teacher_forcing
-from dhyan.training.update import LossAndNorm, UpdateContext, empty_cache, is_finite, step_if
+from dhyan.training.steps import MicroBatch
+from dhyan.training.update import (
+    LossAndNorm,
+    UpdateContext,
+    by_number,
+    empty_cache,
+    is_finite,
+    step_if,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -91,16 +99,22 @@ class CudaGraphUpdate:
         self.passes: dict[ShapeKey, Pass] = {}
         self.optimizer_step: Work | None = None
         self.capturable, self.out_of_memory = True, False
-        self.tokens, self.rate, self.forcing_ratio, self.ema_share, self.loss = (
-            torch.zeros((), device=context.device) for _ in range(5)
+        self.tokens, self.rate, self.forcing_ratio, self.ema_share = (
+            torch.zeros((), device=context.device) for _ in range(4)
         )
         self.loss_and_norm = torch.zeros(2, device=context.device)
         self.weights = [weight for weight in context.model.parameters() if weight.requires_grad]
-        for weight in self.weights:
-            weight.grad = None
+        self.gradients = context.gradient_sum()
+        self.gradients.clear()
+        self.loss = self.gradients.loss
+
+    @property
+    def exchanged(self) -> bool:
+        """Whether other processes have had this one's part of the step."""
+        return self.gradients.exchanged
 
     def __call__(
-        self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
+        self, micro_batches: Sequence[MicroBatch], *, tokens: int, step: int, rate: float
     ) -> LossAndNorm:
         """Replay forward and backward for each batch, then the optimizer's step."""
         context, ratio = self.context, self.context.objective.teacher_forcing_schedule(step)
@@ -109,14 +123,19 @@ class CudaGraphUpdate:
         self.forcing_ratio.fill_(ratio)
         if context.ema:
             self.ema_share.fill_(1 - context.ema.decay_at(step))
-        passes = [
-            self._pass_for(batch, teacher_forcing=is_teacher_forcing(ratio)) for batch in batches
-        ]
+        forced = is_teacher_forcing(ratio)
+        passes = {
+            part.path: self._pass_for(part.batch, teacher_forcing=forced) for part in micro_batches
+        }
         if not self.out_of_memory:
             self._captured_optimizer_step()
-        for index, run in enumerate(passes):
-            context.seed_batch(step, index)
-            run(batches[index])
+        self.gradients.restart()
+        for batches in by_number(micro_batches):
+            for part in batches:
+                context.seed_batch(step, part.path)
+                passes[part.path](part.batch)
+            self.gradients.end_micro_batch()
+        self.gradients.end_step()
         self._captured_optimizer_step()()
         self.out_of_memory = False
         return cast(LossAndNorm, self.loss_and_norm.clone().unbind())

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from dhyan.errors import UserError
+from dhyan.training.data_parallel import sharded_like
 from dhyan.training.ema import WeightEMA
 from dhyan.training.state import TrainState
 from dhyan.training.trainer import Trainer
@@ -41,9 +42,9 @@ def restore(trainer: Trainer, tensors: Mapping[str, Tensor], state: Mapping[str,
             raise UserError(f"the training state names a weight {name!r} that this model lacks")
         if key == RAW_WEIGHT:
             with torch.no_grad():
-                parameters[name].copy_(tensor)
+                parameters[name].copy_(sharded_like(parameters[name], tensor))
         else:
             on_cpu = key == "step" and not trainer.optimizer.defaults.get("fused")
-            value = tensor if on_cpu else tensor.to(parameters[name].device)
+            value = tensor if on_cpu else sharded_like(parameters[name], tensor)
             trainer.optimizer.state[parameters[name]][key] = value
     trainer.state = TrainState(**state)

@@ -71,7 +71,8 @@ class TrainerSettings:
 
     `max_skipped_in_a_row` steps without a finite result restore the last checkpoint; from there the
     run takes other batches, and after `max_restores` of one checkpoint it stops. It also stops
-    after `max_save_failures` checkpoints in a row that could not be written.
+    after `max_save_failures` checkpoints in a row that could not be written. With `exact` gradients
+    are summed in an order that the number of processes does not change.
     `early_stopping_metric` chooses the best checkpoint; patience and the plateau schedule follow it.
     """
 
@@ -82,6 +83,7 @@ class TrainerSettings:
     objective: Objective = field(default_factory=Objective)
     clip_norm: float = 1.0
     gradient_accumulation: int = 1
+    exact: bool = False
     report_every: int = 10
     validate_every: int = 500
     save_every: int = 500

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dhyan.checkpoint import CheckpointWriteError
 from dhyan.models.seq2seq import Seq2Seq
+from dhyan.training.data_parallel import DataParallel, local
 from dhyan.training.divergence import all_finite, divergence_error, optimizer_tensors
 from dhyan.training.early_stopping import out_of_patience, record_validation
 from dhyan.training.ema import WeightEMA
@@ -26,8 +27,9 @@ from dhyan.training.events import (
     Validated,
 )
 from dhyan.training.out_of_memory import step_with_splitting
-from dhyan.training.prefetch import BatchLoader, BatchStream, DirectLoader
+from dhyan.training.prefetch import DirectLoader, StepLoader
 from dhyan.training.state import TrainerSettings, TrainState
+from dhyan.training.steps import BatchStream, Steps
 from dhyan.training.update import (
     EagerUpdate,
     PendingStep,
@@ -53,7 +55,8 @@ class Trainer:
     weights. With an `ema`, the moving average is what is validated and saved. A step without a
     finite loss and gradient changes nothing; `restore` loads the last checkpoint if such steps do
     not end, or if a weight is not finite. `make_update` decides how a step is computed (eager or
-    CUDA graphs), `make_loader` how batches reach the device.
+    CUDA graphs), `make_loader` how batches reach the device. Processes of one `parallel` share the
+    batches of each step, and decide alike: all have the same loss and gradient.
     """
 
     model: Seq2Seq
@@ -66,9 +69,11 @@ class Trainer:
     restore: Callable[["Trainer"], None] | None = None
     ema: WeightEMA | None = None
     make_update: Callable[[UpdateContext], Update] = EagerUpdate
-    make_loader: Callable[[BatchStream, torch.device], BatchLoader] = DirectLoader
+    make_loader: Callable[[Steps, torch.device], StepLoader] = DirectLoader
+    parallel: DataParallel = field(default_factory=DataParallel)
     state: TrainState = field(default_factory=TrainState)
     stop_reason: str = field(default="", init=False)
+    _stop_request: str = field(default="", init=False, repr=False)
     saved_step: int = field(default=0, init=False)
     _interrupted: bool = field(default=False, init=False, repr=False)
     _validating: bool = field(default=False, init=False, repr=False)
@@ -85,10 +90,12 @@ class Trainer:
         checkpoint of the schedule, at the end, or when too many in a row were skipped.
         """
         until, self.saved_step = self.state.step + steps, self.state.step
+        self._agree_to_stop()
         self.stop_reason = self.stop_reason or out_of_patience(self.state, self.settings)
         check_due = self.state.validation_pending  # one was interrupted: it is repeated first
         self.state = replace(self.state, validation_pending=False)
-        with closing(self.make_loader(self.batches, self.device)) as loader:
+        batches = Steps(self.batches, self.settings.gradient_accumulation, self.parallel)
+        with closing(self.make_loader(batches, self.device)) as loader:
             while check_due or (self.state.step < until and not self.stop_reason):
                 self.model.train()
                 update, pending, start = self.current_update(), list[PendingStep](), perf_counter()
@@ -96,7 +103,8 @@ class Trainer:
                     pending.append(self._step(update, loader))
                     check_due = self._check_due(until)
                     if check_due or self.settings.report_due(self.state.step):
-                        results = read_results(pending)
+                        results = read_results(pending, self.parallel)
+                        check_due = self._agree_to_stop() or check_due
                         self._count(results)
                         yield from self._report(results, start)
                         pending, start = [], perf_counter()
@@ -129,15 +137,20 @@ class Trainer:
             yield Stopped(self.state.step, self.stop_reason)
 
     def stop(self, reason: str) -> None:
-        """End the run after the current step, with a checkpoint."""
-        self.stop_reason = reason
+        """End the run after this step, of several processes after a report, with a checkpoint."""
+        self._stop_request = reason
+        if self.parallel.count == 1:
+            self.stop_reason = reason
 
     def interrupt(self, reason: str) -> None:
         """Stop soon: a validation is broken off, and repeated when the run resumes.
 
-        Called from a signal handler, which may interrupt anything.
+        Called from a signal handler, which may interrupt anything. Several processes end a
+        validation together, so they do not break it off.
         """
         self.stop(reason)
+        if self.parallel.count > 1:
+            return
         self._interrupted = True
         if self._validating:
             raise ValidationInterrupted
@@ -156,24 +169,31 @@ class Trainer:
             device=self.device,
             clip_norm=self.settings.clip_norm,
             seed=self.settings.seed,
+            parallel=self.parallel,
+            exact_batches=self.settings.gradient_accumulation if self.settings.exact else 0,
         )
         if self._update is None or not context.same_objects(self._update[0]):
             self._update = (context, self.make_update(context))
         return self._update[1]
 
-    def _step(self, update: Update, loader: BatchLoader) -> PendingStep:
+    def _step(self, update: Update, loader: StepLoader) -> PendingStep:
         """Fetch the batches of one step and update the weights."""
-        step, position = self.state.step + 1, self.state.position
-        batches, positions, tokens = [], [], 0
-        for _ in range(self.settings.gradient_accumulation):
-            loaded = loader.at(position)
-            batches.append(loaded.batch)
-            positions.append(position)
-            tokens, position = tokens + loaded.tokens, loaded.next_position
+        step, loaded = self.state.step + 1, loader.at(self.state.position)
         rate = self.settings.learning_rate_at(step, self.state.rate_reductions)
-        result, parts = step_with_splitting(update, batches, tokens=tokens, step=step, rate=rate)
-        self.state = replace(self.state, step=step, position=position)
-        return PendingStep(step, tuple(positions), result, tokens, parts)
+        result, parts = step_with_splitting(
+            update, loaded.micro_batches, tokens=loaded.tokens, step=step, rate=rate
+        )
+        self.state = replace(self.state, step=step, position=loaded.next_position)
+        split = parts > len(loaded.micro_batches)
+        return PendingStep(step, loaded.positions, result, loaded.tokens, parts, split)
+
+    def _agree_to_stop(self) -> bool:
+        """Whether several processes end the run now, since one of them was told to."""
+        if self.parallel.count == 1:
+            return False
+        reasons = self.parallel.gather(self._stop_request)
+        self.stop_reason = self.stop_reason or next(filter(None, reasons), "")
+        return bool(self.stop_reason)
 
     def _check_due(self, until: int) -> bool:
         step, settings = self.state.step, self.settings
@@ -212,7 +232,8 @@ class Trainer:
     def _is_finite(self) -> bool:
         """Whether every number that a checkpoint would hold is finite."""
         state = optimizer_tensors(self.optimizer)
-        return all_finite((*state, *self.weights().values(), *self.model.parameters()))
+        tensors = (*state, *self.weights().values(), *self.model.parameters())
+        return all(self.parallel.gather(all_finite(map(local, tensors))))
 
     def _restore_checkpoint(self) -> Restored:
         """Load the last checkpoint, and continue with the batches after those of the diverged run."""

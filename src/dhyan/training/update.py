@@ -1,8 +1,8 @@
 """One update of the weights: forward, backward, clipping, optimizer step, and its result."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import groupby
 from math import isfinite
 from typing import Protocol, runtime_checkable
 
@@ -10,14 +10,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from dhyan.batch import Batch
 from dhyan.kernels.backend import reference_kernels
+from dhyan.kernels.cpu.products import fast_products
 from dhyan.models.seq2seq import Seq2Seq
 from dhyan.seeds import derive_seed
+from dhyan.training.data_parallel import DataParallel
 from dhyan.training.ema import WeightEMA
 from dhyan.training.events import Skipped
+from dhyan.training.gradients import AllReduce, GradientSum, LocalSum, TreeSum
 from dhyan.training.loss import Objective
-from dhyan.training.prefetch import BatchStream
+from dhyan.training.steps import BatchStream, MicroBatch
 
 LossAndNorm = tuple[Float[Tensor, ""], Float[Tensor, ""]]
 """Loss of a step, summed over its tokens, and its gradient norm; both on the device."""
@@ -27,7 +29,8 @@ LossAndNorm = tuple[Float[Tensor, ""], Float[Tensor, ""]]
 class UpdateContext:
     """What an update needs: model, optimizer, objective, moving average, clipping.
 
-    All that is random in a step follows from the seed, the step, and the number of the batch.
+    All that is random in a step follows from the seed, the step, and the number of the batch. If
+    `exact_batches` is not 0, every step has so many, and their gradients are summed in a fixed order.
     """
 
     model: Seq2Seq
@@ -37,10 +40,21 @@ class UpdateContext:
     device: torch.device
     clip_norm: float
     seed: int
+    parallel: DataParallel = DataParallel()
+    exact_batches: int = 0
 
-    def seed_batch(self, step: int, index: int) -> None:
-        """Seed the random numbers of one of the batches of a step."""
-        torch.manual_seed(derive_seed(self.seed, step, index))
+    def seed_batch(self, step: int, path: tuple[int, ...]) -> None:
+        """Seed the random numbers of one of the micro-batches of a step."""
+        torch.manual_seed(derive_seed(self.seed, step, *path))
+
+    def gradient_sum(self) -> GradientSum:
+        """How the gradients of a step are summed."""
+        weights = [weight for weight in self.model.parameters() if weight.requires_grad]
+        if self.exact_batches:
+            return TreeSum(weights, self.device, self.parallel, self.exact_batches)
+        if self.parallel.count > 1:
+            return AllReduce(weights, self.device, self.parallel)
+        return LocalSum(weights, self.device)
 
     def same_objects(self, other: "UpdateContext") -> bool:
         """Whether every field is the same object as the other's."""
@@ -51,12 +65,18 @@ class UpdateContext:
 class Update(Protocol):
     """Computes a step: eagerly, or by replaying CUDA graphs."""
 
-    def __call__(
-        self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
-    ) -> LossAndNorm:
-        """Update the weights with the gradient of some batches, which have `tokens` labels in all.
+    @property
+    def exchanged(self) -> bool:
+        """Whether other processes have had this one's part of the step, which can't be repeated."""
+        ...
 
-        A step without a finite loss and gradient changes nothing.
+    def __call__(
+        self, micro_batches: Sequence[MicroBatch], *, tokens: int, step: int, rate: float
+    ) -> LossAndNorm:
+        """Update the weights with the gradient of some batches.
+
+        With those of the other processes they have `tokens` labels. A step without a finite loss
+        and gradient changes nothing.
         """
         ...
 
@@ -65,31 +85,36 @@ class Update(Protocol):
         ...
 
 
-@dataclass(frozen=True)
 class EagerUpdate:
     """PyTorch's eager execution; with `reference_kernels`, without fused kernels.
 
     It waits for the device once in every step, to learn whether loss and gradient are finite.
     """
 
-    context: UpdateContext
-    reference_kernels: bool = False
+    def __init__(self, context: UpdateContext, *, reference_kernels: bool = False) -> None:
+        self.context = context
+        self.reference_kernels = reference_kernels
+        self.gradients = context.gradient_sum()
 
     def __call__(
-        self, batches: Sequence[Batch], *, tokens: int, step: int, rate: float
+        self, micro_batches: Sequence[MicroBatch], *, tokens: int, step: int, rate: float
     ) -> LossAndNorm:
         """Sum the gradients of the batches, clip, update the weights and their moving average."""
-        context, total = self.context, torch.zeros((), device=self.context.device)
-        context.optimizer.zero_grad(set_to_none=True)
-        for index, batch in enumerate(batches):
-            context.seed_batch(step, index)
-            with reference_kernels() if self.reference_kernels else nullcontext():
-                loss = context.objective(context.model, batch, step)
-            (loss / tokens).backward()
-            total += loss.detach()
+        context, gradients = self.context, self.gradients
+        gradients.clear()
+        for batches in by_number(micro_batches):
+            for part in batches:
+                context.seed_batch(step, part.path)
+                with reference_kernels() if self.reference_kernels else fast_products():
+                    loss = context.objective(context.model, part.batch, step)
+                    (loss / tokens).backward()
+                gradients.loss += loss.detach()
+            gradients.end_micro_batch()
+        gradients.end_step()
+        total = gradients.loss.clone()
         norm = nn.utils.clip_grad_norm_(context.model.parameters(), context.clip_norm)
         if not is_finite(total, norm):
-            context.optimizer.zero_grad(set_to_none=True)
+            gradients.clear()
             return total, norm
         for group in context.optimizer.param_groups:
             group["lr"] = rate
@@ -98,10 +123,20 @@ class EagerUpdate:
             context.ema.update(context.model, step)
         return total, norm
 
+    @property
+    def exchanged(self) -> bool:
+        """Whether other processes have had this one's part of the step."""
+        return self.gradients.exchanged
+
     def release_memory(self) -> None:
         """Free the gradients and the cache of the allocator."""
-        self.context.optimizer.zero_grad(set_to_none=True)
+        self.gradients.clear()
         empty_cache(self.context.device)
+
+
+def by_number(micro_batches: Sequence[MicroBatch]) -> list[list[MicroBatch]]:
+    """Micro-batches with the parts of each, if it was split for lack of memory, together."""
+    return [list(parts) for _, parts in groupby(micro_batches, key=lambda part: part.path[0])]
 
 
 def is_finite(loss: Float[Tensor, ""], norm: Float[Tensor, ""]) -> Bool[Tensor, ""]:
@@ -132,7 +167,8 @@ def empty_cache(device: torch.device) -> None:
 class PendingStep:
     """A step whose loss and gradient norm are still on the device.
 
-    `positions` are where its batches begin, `parts` in how many parts they were computed.
+    `positions` are where its batches begin, `parts` in how many parts this process computed its
+    share, and `split` whether some of them did not fit into memory and were split.
     """
 
     step: int
@@ -140,6 +176,7 @@ class PendingStep:
     result: LossAndNorm
     tokens: int
     parts: int
+    split: bool
 
 
 @dataclass(frozen=True)
@@ -152,16 +189,12 @@ class StepResult:
     norm: float
     tokens: int
     parts: int
+    split: bool
 
     @property
     def finite(self) -> bool:
         """Whether loss and gradient were finite, so that the step changed the weights."""
         return isfinite(self.loss) and isfinite(self.norm)
-
-    @property
-    def split(self) -> bool:
-        """Whether a batch did not fit into memory and was split."""
-        return self.parts > len(self.positions)
 
     def skipped_event(self, batches: BatchStream) -> Skipped:
         """The event of a step that was not finite, with the examples of its batches."""
@@ -170,10 +203,21 @@ class StepResult:
         return Skipped(self.step, self.positions, tuple(examples), reason)
 
 
-def read_results(steps: Sequence[PendingStep]) -> list[StepResult]:
-    """Read the results of several steps; this waits for the device once."""
+def read_results(steps: Sequence[PendingStep], parallel: DataParallel) -> list[StepResult]:
+    """Read the results of several steps; this waits for the device once, and for the processes."""
     losses, norms = torch.stack([torch.stack(step.result) for step in steps]).T.tolist()
+    everywhere = parallel.gather([(step.parts, step.split) for step in steps])
     return [
-        StepResult(step.step, step.positions, loss, norm, step.tokens, step.parts)
-        for step, loss, norm in zip(steps, losses, norms, strict=True)
+        StepResult(
+            step.step,
+            step.positions,
+            loss,
+            norm,
+            step.tokens,
+            parts=sum(count for count, _ in computed),
+            split=any(split for _, split in computed),
+        )
+        for step, loss, norm, computed in zip(
+            steps, losses, norms, zip(*everywhere, strict=True), strict=True
+        )
     ]

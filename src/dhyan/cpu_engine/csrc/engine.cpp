@@ -9,6 +9,7 @@
 
 #include "recurrent.h"
 #include "search.h"
+#include "training.h"
 #include "transformer.h"
 
 namespace dhyan {
@@ -297,3 +298,137 @@ EXPORT void dhyan_results_copy(void* results, int32_t* counts, int32_t* lengths,
 }
 
 EXPORT void dhyan_results_free(void* results) { delete static_cast<dhyan::Results*>(results); }
+
+// Training: each function returns 1, or 0 with a message.
+
+template <class Work>
+int32_t guarded(char* message, int32_t size, const Work& work) {
+    try {
+        work();
+        return 1;
+    } catch (...) {
+        dhyan::describe(message, size);
+        return 0;
+    }
+}
+
+using namespace dhyan::training;
+
+EXPORT int32_t dhyan_layer_forward(const LayerShape* shape, const float* input_gates,
+                                   const float* weight, const float* first, const float* carry,
+                                   float* out, float* previous, float* before, float* gates,
+                                   float* last, float* end, int32_t threads, char* message,
+                                   int32_t size) {
+    return guarded(message, size, [&] {
+        layer_forward(*shape, input_gates, weight, first, carry, out, previous, before, gates, last,
+                      end, threads);
+    });
+}
+
+EXPORT int32_t dhyan_layer_backward(const LayerShape* shape, const float* weight,
+                                    const float* before, const float* gates, const float* dout,
+                                    const float* dlast, const float* dend, float* dgates,
+                                    float* dfirst, float* dcarry, int32_t threads, char* message,
+                                    int32_t size) {
+    return guarded(message, size, [&] {
+        layer_backward(*shape, weight, before, gates, dout, dlast, dend, dgates, dfirst, dcarry,
+                       threads);
+    });
+}
+
+EXPORT int32_t dhyan_loop_forward(const LoopShape* shape, int32_t luong, const LoopWeights* weights,
+                                  const AttentionSource* source, const float* input_gates,
+                                  const float* first, const float* carry, const float* attentional,
+                                  const LoopRecord* record, float* end, int32_t threads,
+                                  char* message, int32_t size) {
+    return guarded(message, size, [&] {
+        loop_forward(*shape, luong != 0, *weights, *source, input_gates, first, carry, attentional,
+                     *record, end, threads);
+    });
+}
+
+EXPORT int32_t dhyan_loop_backward(const LoopShape* shape, int32_t luong,
+                                   const LoopWeights* weights, const AttentionSource* source,
+                                   const LoopRecord* record, const LoopGradients* gradients,
+                                   int32_t threads, char* message, int32_t size) {
+    return guarded(message, size, [&] {
+        loop_backward(*shape, luong != 0, *weights, *source, *record, *gradients, threads);
+    });
+}
+
+EXPORT int32_t dhyan_cross_entropy(void* logits, int32_t half, const int64_t* labels, float* losses,
+                                   int64_t rows, int32_t width, int64_t ignored, float smoothing,
+                                   int32_t threads, char* message, int32_t size) {
+    return guarded(message, size, [&] {
+        if (half)
+            cross_entropy(static_cast<uint16_t*>(logits), labels, losses, rows, width, ignored,
+                          smoothing, threads);
+        else
+            cross_entropy(static_cast<float*>(logits), labels, losses, rows, width, ignored,
+                          smoothing, threads);
+    });
+}
+
+namespace {
+
+// Calls work with pointers to float or to bfloat16.
+template <class Work>
+void typed(bool half, const void* data, const Work& work) {
+    if (half)
+        work(static_cast<uint16_t*>(const_cast<void*>(data)));
+    else
+        work(static_cast<float*>(const_cast<void*>(data)));
+}
+
+}  // namespace
+
+EXPORT int32_t dhyan_add_norm(const float* residual, const void* update, int32_t half_update,
+                              float* total, void* normed, int32_t half_normed, float* mean,
+                              float* deviation, const float* weight, const float* bias,
+                              int64_t rows, int32_t width, float epsilon, uint64_t seed,
+                              float dropout, int32_t threads, char* message, int32_t size) {
+    return guarded(message, size, [&] {
+        typed(half_update, update, [&](auto* from) {
+            typed(half_normed, normed, [&](auto* to) {
+                add_norm(residual, from, total, to, mean, deviation, weight, bias, rows, width,
+                         epsilon, seed, dropout, threads);
+            });
+        });
+    });
+}
+
+EXPORT int32_t dhyan_add_norm_backward(const float* dtotal, const void* dnormed,
+                                       int32_t half_normed, const float* total, const float* mean,
+                                       const float* deviation, const float* weight,
+                                       float* dresidual, void* dupdate, int32_t half_update,
+                                       float* dweight, float* dbias, int64_t rows, int32_t width,
+                                       uint64_t seed, float dropout, int32_t threads,
+                                       char* message, int32_t size) {
+    return guarded(message, size, [&] {
+        typed(half_update, dupdate, [&](auto* to) {
+            typed(half_normed, dnormed, [&](auto* from) {
+                add_norm_backward(dtotal, from, total, mean, deviation, weight, dresidual, to,
+                                  dweight, dbias, rows, width, seed, dropout, threads);
+            });
+        });
+    });
+}
+
+EXPORT int32_t dhyan_drop(void* values, int32_t half, int64_t count, int32_t relu, uint64_t seed,
+                          float dropout, int32_t threads, char* message, int32_t size) {
+    return guarded(message, size, [&] {
+        typed(half, values, [&](auto* to) { drop(to, count, relu != 0, seed, dropout, threads); });
+    });
+}
+
+EXPORT int32_t dhyan_relu_backward(const void* output, const void* grad, void* dinput, int32_t half,
+                                   int64_t count, float scale, int32_t threads, char* message,
+                                   int32_t size) {
+    return guarded(message, size, [&] {
+        typed(half, dinput, [&](auto* to) {
+            using T = std::remove_pointer_t<decltype(to)>;
+            relu_backward(static_cast<const T*>(output), static_cast<const T*>(grad), to, count,
+                          scale, threads);
+        });
+    });
+}

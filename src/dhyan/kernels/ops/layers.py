@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dhyan.kernels import reference
-from dhyan.kernels.backend import use_training_kernels
+from dhyan.kernels.backend import use_cpu_kernels, use_training_kernels
 
 
 def norm(x: Float[Tensor, "B T D"], layer: nn.Module) -> Float[Tensor, "B T D"]:
@@ -23,6 +23,12 @@ def residual_norm(
         from dhyan.kernels.triton.add_norm import add_norm as triton_add_norm
 
         return triton_add_norm(x, None, layer.weight, layer.bias, dropout=0.0, epsilon=layer.eps)
+    if isinstance(layer, nn.LayerNorm) and _cpu_norm(layer, x, layer.training):
+        from dhyan.kernels.cpu import layers as cpu_layers
+
+        return cpu_layers.add_norm(
+            x, None, layer.weight, layer.bias, dropout=0.0, epsilon=layer.eps
+        )
     return x, layer(x)
 
 
@@ -34,6 +40,10 @@ def add(
         from dhyan.kernels.triton.add_norm import add_dropout
 
         return add_dropout(residual, update, dropout=dropout.p)
+    if dropout.p and use_cpu_kernels(dropout.training, residual) and _single(residual):
+        from dhyan.kernels.cpu import layers as cpu_layers
+
+        return cpu_layers.add_dropout(residual, update, dropout=dropout.p)
     return reference.add(residual, update, dropout)
 
 
@@ -48,6 +58,12 @@ def add_norm(
         from dhyan.kernels.triton.add_norm import add_norm as triton_add_norm
 
         return triton_add_norm(
+            residual, update, layer.weight, layer.bias, dropout=dropout.p, epsilon=layer.eps
+        )
+    if isinstance(layer, nn.LayerNorm) and _cpu_norm(layer, residual, dropout.training):
+        from dhyan.kernels.cpu import layers as cpu_layers
+
+        return cpu_layers.add_norm(
             residual, update, layer.weight, layer.bias, dropout=dropout.p, epsilon=layer.eps
         )
     return reference.add_norm(residual, update, layer, dropout)
@@ -88,6 +104,11 @@ def feed_forward(
 
         hidden = linear_relu(x, up.weight, up.bias, dropout=dropout.p)
         return linear(hidden, down)
+    if relu and use_cpu_kernels(dropout.training, up.weight):
+        from dhyan.kernels.cpu.layers import ReluDropout
+
+        hidden = nn.functional.linear(x.flatten(0, -2), up.weight, up.bias)
+        return down(ReluDropout.apply(hidden, dropout.p)).unflatten(0, x.shape[:-1])
     return reference.feed_forward(x, up, down, activation=activation, gate=gate, dropout=dropout)
 
 
@@ -108,6 +129,13 @@ def embedding(
         return embed_tokens(
             token_ids, table.weight, positions, scale=scale, dropout=dropout.p, padding=padding
         )
+    if dropout.p and use_cpu_kernels(dropout.training, table.weight):
+        from dhyan.kernels.cpu.layers import Dropout
+
+        vectors = reference.embedding(
+            token_ids, table, positions, scale=scale, dropout=nn.Identity()
+        )
+        return Dropout.apply(vectors, dropout.p)
     return reference.embedding(token_ids, table, positions, scale=scale, dropout=dropout)
 
 
@@ -134,6 +162,12 @@ def linear_cross_entropy(
             labels,
             smoothing=smoothing,
             ignore_index=ignore_index,
+        )
+    if use_cpu_kernels(output.training, output.weight):
+        from dhyan.kernels.cpu import layers as cpu_layers
+
+        return cpu_layers.linear_cross_entropy(
+            hidden, output, labels, smoothing=smoothing, ignore_index=ignore_index
         )
     return reference.linear_cross_entropy(
         hidden, output, labels, smoothing=smoothing, ignore_index=ignore_index
@@ -168,3 +202,13 @@ def linear_r_drop_loss(
     return reference.r_drop_loss(
         output(hidden), labels, r_drop=r_drop, smoothing=smoothing, ignore_index=ignore_index
     )
+
+
+def _cpu_norm(layer: nn.LayerNorm, x: Tensor, training: bool) -> bool:
+    """Whether the compiled kernel for a CPU can take this norm, which may lack weight or bias."""
+    whole = layer.weight is not None and layer.bias is not None
+    return whole and use_cpu_kernels(training, x) and _single(x)
+
+
+def _single(x: Tensor) -> bool:
+    return x.dtype == torch.float32

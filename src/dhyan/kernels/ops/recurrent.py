@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dhyan.kernels import reference
-from dhyan.kernels.backend import product_dtype, use_triton
+from dhyan.kernels.backend import product_dtype, use_cpu_kernels, use_triton
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 CELLS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn"}
@@ -92,7 +92,10 @@ def bahdanau_decoder(
     if operands is None or not use_loop_kernel(layers, embedded, operands):
         features, hidden, memory = reference.unroll(step, embedded, hidden, memory)
         return features, hidden, memory
-    from dhyan.kernels.triton.recurrent.bahdanau_decoder import BahdanauLoop
+    if use_triton(embedded):
+        from dhyan.kernels.triton.recurrent.bahdanau_decoder import BahdanauLoop
+    else:
+        from dhyan.kernels.cpu.recurrent import BahdanauLoop  # type: ignore[assignment]
 
     loop = _Loop.prepare(layers, embedded)
     with torch.autocast(embedded.device.type, enabled=False):
@@ -126,7 +129,10 @@ def luong_decoder(
     if operands is None or not use_loop_kernel(layers, embedded, operands):
         vectors, *state = reference.unroll(step, embedded, hidden, attentional, memory)
         return vectors, state[0], state[1], state[2]
-    from dhyan.kernels.triton.recurrent.luong_decoder import LuongLoop
+    if use_triton(embedded):
+        from dhyan.kernels.triton.recurrent.luong_decoder import LuongLoop
+    else:
+        from dhyan.kernels.cpu.recurrent import LuongLoop  # type: ignore[assignment]
 
     loop = _Loop.prepare(layers, embedded)
     with torch.autocast(embedded.device.type, enabled=False):
@@ -147,7 +153,14 @@ def luong_decoder(
 
 def _rnn_kernel(layers: nn.RNNBase, inputs: Tensor) -> bool:
     """Whether the kernels can take these layers and inputs."""
-    return use_triton(inputs) and layers.mode in CELLS and _weight(layers).dtype in DTYPES
+    if layers.mode not in CELLS:
+        return False
+    weight = _weight(layers)
+    if use_triton(inputs):
+        return weight.dtype in DTYPES
+    return (
+        weight.dtype == torch.float32 and layers.bias and use_cpu_kernels(layers.training, weight)
+    )
 
 
 def use_loop_kernel(layers: nn.RNNBase, embedded: Tensor, operands: AttentionOperands) -> bool:
@@ -211,16 +224,21 @@ def _fused_rnn(
     reverse: bool = False,
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B P _ D"]]:
     """Every layer over all positions; rows with lengths begin at zero and end at their own."""
-    from dhyan.kernels.triton.recurrent.rnn_layer import RNNLayer
+    if use_triton(inputs):
+        from dhyan.kernels.triton.recurrent.rnn_layer import RNNLayer
+    else:
+        from dhyan.kernels.cpu.recurrent import RNNLayer  # type: ignore[assignment]
 
-    dtype, cell, outputs, ends = product_dtype(_weight(layers)), CELLS[layers.mode], inputs, []
+    weight = _weight(layers)
+    product, dtype = product_dtype(weight), _state_dtype(weight)
+    cell, outputs, ends = CELLS[layers.mode], inputs, []
     with torch.autocast(inputs.device.type, enabled=False):
         for layer in range(layers.num_layers):
             if layer:
                 outputs = functional.dropout(outputs, layers.dropout, layers.training)
             weights = _Weights.of(layers, layer, dtype)
-            gates = functional.linear(
-                outputs.to(dtype), weights.inputs.flatten(0, 1), weights.bias.flatten()
+            gates = _linear(
+                outputs, weights.inputs.flatten(0, 1), weights.bias.flatten(), product, dtype
             ).unflatten(-1, weights.bias.shape)
             first, carry = _first_state(state, layer, dtype)
             states, *last = RNNLayer.apply(
@@ -229,6 +247,22 @@ def _fused_rnn(
             outputs = states.flatten(2)
             ends.append(_last_state(*last, cell=cell, dtype=_weight(layers).dtype))
     return outputs, torch.cat(ends, dim=2)
+
+
+def _state_dtype(weight: Tensor) -> torch.dtype:
+    """That of the states: the kernels for a CPU compute their steps in float32."""
+    return product_dtype(weight) if use_triton(weight) else torch.float32
+
+
+def _linear(
+    x: Float[Tensor, "*B I"],
+    weight: Float[Tensor, "W I"],
+    bias: Float[Tensor, " W"],
+    product: torch.dtype,
+    dtype: torch.dtype,
+) -> Float[Tensor, "*B W"]:
+    """x weightᵀ + bias, as a product of one dtype in another."""
+    return functional.linear(x.to(product), weight.to(product), bias.to(product)).to(dtype)
 
 
 def _first_state(
@@ -266,12 +300,12 @@ class _Loop(NamedTuple):
 
     @classmethod
     def prepare(cls, layers: nn.RNNBase, embedded: Float[Tensor, "B T W"]) -> "_Loop":
-        dtype = product_dtype(_weight(layers))
+        product, dtype = product_dtype(_weight(layers)), _state_dtype(_weight(layers))
         with torch.autocast(embedded.device.type, enabled=False):
             embedded, weights = embedded.to(dtype), _Weights.of(layers, 0, dtype)
             width = embedded.shape[-1]
             token_weight, step_weight = weights.inputs[0, :, :width], weights.inputs[0, :, width:]
-            gates = functional.linear(embedded, token_weight, weights.bias[0]).unsqueeze(2)
+            gates = _linear(embedded, token_weight, weights.bias[0], product, dtype).unsqueeze(2)
         return cls(
             CELLS[layers.mode],
             dtype,
