@@ -58,6 +58,18 @@ def compile_libraries(root: Path, extra: tuple[str, ...] = ()) -> list[Path]:
         return [library for library in libraries if library]
 
 
+def libraries_there(root: Path) -> list[Path]:
+    """The libraries that are compiled already, if none is older than a source."""
+    libraries = [path for folder in (ENGINE, BPE_DROPOUT) for path in (root / folder).glob("*.so")]
+    sources = [root / "hatch_build.py"]
+    sources += [
+        path for folder in (ENGINE, BPE_DROPOUT) for path in (root / folder / "csrc").iterdir()
+    ]
+    newest = max(path.stat().st_mtime for path in sources)
+    fresh = len(libraries) > 1 and all(path.stat().st_mtime > newest for path in libraries)
+    return libraries if fresh else []
+
+
 class CustomBuildHook(BuildHookInterface[Any]):
     """Adds the compiled libraries to a wheel, which is then one for this platform."""
 
@@ -65,7 +77,8 @@ class CustomBuildHook(BuildHookInterface[Any]):
         """Compile before the files of a wheel are collected."""
         if self.target_name != "wheel":
             return
-        libraries = compile_libraries(Path(self.root))
+        root = Path(self.root)
+        libraries = libraries_there(root) or compile_libraries(root)
         if not libraries:
             self.app.display_warning(
                 "no C++ compiler: the CPU engine and compiled BPE dropout are left out"

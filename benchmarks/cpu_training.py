@@ -18,8 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks.cpu_translation import spread
 from benchmarks.report import newest
 
@@ -171,7 +169,7 @@ def commands(
         if name not in peer_versions(peers):
             continue
         config = folder / f"{package}-{family}.yaml"
-        config.write_text(yaml.safe_dump(peer_config(package, family, folder)))
+        config.write_text(json.dumps(peer_config(package, family, folder)))  # JSON is YAML
         systems[name] = [str(peers), script, package, str(threads), str(config)]
     return systems
 

@@ -19,6 +19,8 @@ from tests.browser.conftest import Studio, new_context
 from tests.plain_search import in_pytorch
 from tests.studio.page_answers import assert_alike
 
+QUICK = ("en-hi-transformer", "en-hi-luong", "en-fr-bahdanau")  # the others: make test-all
+
 DATA = Path(os.environ.get("DHYAN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 CORPUS = DATA / "tatoeba-en-hi"
 FEW, MANY = 25, 200
@@ -78,7 +80,13 @@ def compare(page, name, texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRANSLATORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.soak] * (name not in QUICK), id=name)
+        for name in TRANSLATORS
+    ],
+)
 def test_a_page_translates_as_the_model_does(open_page, name):
     compare(open_page(name), name, generated_sentences(FEW))
 

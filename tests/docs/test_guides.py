@@ -32,7 +32,7 @@ from tests.tiny_models import environment
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.glob("*/*.md") if path.parent.name != "understand")
-LONG = ("compare",)  # it trains a dozen models
+LONG = ("compare", "export", "pretrained", "sweeps")  # they train or write a dozen models
 TABLES = (
     "reliability",
     "commands",
@@ -117,7 +117,7 @@ def test_every_command_of_a_page_runs(page, prepared, tmp_path):
         if not line or line.startswith("#"):
             continue
         if line.startswith("dhyan studio"):  # it goes on until it is stopped
-            with running(*shlex.split(line)[2:], cwd=folder, python=forked_python) as (process, _):
+            with running(*shlex.split(line)[2:], cwd=folder) as (process, _):
                 pass
             code, output = process.returncode, line
         elif line.startswith("dhyan serve") and "--add-key" not in line:

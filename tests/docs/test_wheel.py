@@ -38,6 +38,7 @@ pytestmark = pytest.mark.slow
 def test_without_a_compiler_the_wheel_is_for_every_platform_and_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr("hatch_build.libraries_there", lambda root: [])
     warnings, build_data = [], {"artifacts": []}
     application = SimpleNamespace(display_warning=warnings.append)
     hook = CustomBuildHook(str(ROOT), {}, None, None, "", "wheel", application)

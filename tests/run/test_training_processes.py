@@ -92,7 +92,7 @@ def test_sharded_weights_are_read_by_any_number_of_processes(results):
 
 
 def test_sharded_weights_learn_as_whole_ones(results):
-    assert max(results["sharded_like_whole"][:2]) < 1e-5
+    assert max(results["sharded_like_whole"][:2]) < 1e-4
 
 
 def test_the_tree_of_sums_does_not_depend_on_the_number_of_processes(results):

@@ -11,9 +11,9 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import typer
-import yaml
 from jsonschema import ValidationError
 from jsonschema.validators import validator_for
+from ruamel.yaml import YAML
 
 from dhyan.cli import app
 from dhyan.serving.settings import MAX_DEADLINE, ServerSettings
@@ -118,7 +118,7 @@ def test_the_containers_command_is_valid():
 
 
 def compose():
-    return yaml.safe_load((FOLDER / "compose.yaml").read_text())
+    return YAML(typ="safe", pure=True).load((FOLDER / "compose.yaml").read_text())
 
 
 def test_the_compose_file_follows_its_specification():
@@ -148,7 +148,7 @@ def test_the_compose_file_starts_what_is_there():
 
 def manifest():
     """The resources of the manifest by kind."""
-    documents = yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text())
+    documents = YAML(typ="safe", pure=True).load_all((FOLDER / "kubernetes.yaml").read_text())
     return {document["kind"]: document for document in documents}
 
 

@@ -48,7 +48,9 @@ Space = Annotated[
 def sweep(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="Recipe, as for dhyan train.")],
     space: Space = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Output folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Output folder.", show_default="required")
+    ] = None,
     trials: Annotated[
         int, typer.Option(min=1, help="Trials, those of earlier runs included.")
     ] = 20,
