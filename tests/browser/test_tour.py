@@ -16,6 +16,10 @@ from tests.studio.page_answers import unpack
 TEXT = "The children are playing in the garden."
 LONG_TEXT = "The old man gave his younger sister a very good book about birds in the park."
 STEPS = {"en-hi-bahdanau": 11, "en-hi-luong": 11, "en-hi-transformer": 12}
+ONE_QUICK = [  # the others in make test-all
+    pytest.param(model, marks=[pytest.mark.soak] * (model != "en-hi-transformer"), id=model)
+    for model in STEPS
+]
 ROWS = len(["The", "children", "are", "playing", "in", "the", "garden", ".", "</s>"])
 GARDEN = 6  # its row
 CHOICE, DOT = ".tour-choice", ".tour-dots a"
@@ -196,7 +200,7 @@ def test_phrases_light_the_picture_and_the_picture_lights_phrases(real):
     expect(page.locator(".tour-phrase.lit")).to_have_attribute("data-part", "weight-sum")
 
 
-@pytest.mark.parametrize("model", STEPS)
+@pytest.mark.parametrize("model", ONE_QUICK)
 @pytest.mark.parametrize(("text", "target"), [(TEXT, 2), (TEXT, 8), (LONG_TEXT, 4)])
 def test_every_phrase_is_about_a_part_of_the_picture(real, model, text, target):
     page = real.open(f"/tour?text={quote(text)}&model={model}&tour_step=1&target={target}")
@@ -273,7 +277,7 @@ def test_the_ending_leads_to_the_same_step_with_every_number(real):
     assert "source=7" in current_url(page)
 
 
-@pytest.mark.parametrize("model", STEPS)
+@pytest.mark.parametrize("model", ONE_QUICK)
 @pytest.mark.parametrize("width", [390, 1440])
 def test_steps_in_hindi_fit_the_window_and_are_accessible(real, model, width):
     page = open_tour(
@@ -290,7 +294,7 @@ def test_steps_in_hindi_fit_the_window_and_are_accessible(real, model, width):
     assert report.violations_count == 0, report.generate_report()
 
 
-@pytest.mark.parametrize("model", STEPS)
+@pytest.mark.parametrize("model", ONE_QUICK)
 def test_steps_in_english_are_accessible(real, model):
     page = open_tour(real, model)
     for step in (1, 4, 6):

@@ -215,6 +215,7 @@ def test_a_process_that_hangs_is_found_and_all_start_again(corpus, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_two_agents_of_torchrun_restart_together(corpus, tmp_path):
     """As on two hosts: each has an agent, they meet at an address, and one loses its process."""
     out, alone, steps = tmp_path / "two-agents", tmp_path / "alone", 12

@@ -45,7 +45,7 @@ MAX_LENGTHS = {
     "transformer2017-small": SHORT,
 }
 
-SOAK_ONLY = ("luong2015-small",)  # its short form is Bahdanau's
+SOAK_ONLY = ("luong2015-small", "transformer2017-small")
 
 
 def learn_to_reverse(name, folder, max_length):
@@ -113,10 +113,10 @@ def test_with_attention_every_length_is_reversed(name, max_length, tmp_path):
     assert share(right_by_length, max_length - 2, max_length) >= 0.97
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("max_length", "least", "most"),
-    [pytest.param(SHORT, 0.99, 1, marks=pytest.mark.soak), (LONG, 0, 0.6)],
+    [(SHORT, 0.99, 1), (LONG, 0, 0.6)],
 )
 def test_without_attention_only_short_inputs_are_reversed(max_length, least, most, tmp_path):
     right_by_length = learn_to_reverse("sutskever2014-small", tmp_path, max_length)
