@@ -183,15 +183,25 @@ def final_status() -> Iterator[None]:
         if report_final(Exit.USER_ERROR):
             for line in error.problems:
                 warn(line)
-        raise typer.Exit(Exit.SUCCESS) from None
     except typer.Exit as error:
         report_final(error.exit_code)
-        raise typer.Exit(Exit.SUCCESS) from None
     except RuntimeError as error:
         if not is_lost_connection(error):
             raise
         warn(f"process {os.environ['RANK']} lost the connection to another process; all end")
         raise typer.Exit(Exit.BUG) from None
+    leave()
+
+
+def leave() -> None:
+    """End this process with success, without the destructors of libraries.
+
+    Threads of a process group may still run there, and a failure would restart a run that has ended.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(Exit.SUCCESS)
 
 
 def _is_run_to_resume(recipe: str, out: str) -> bool:
