@@ -32,7 +32,7 @@ from tests.tiny_models import environment
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.glob("*/*.md") if path.parent.name != "understand")
-LONG = ("compare", "export", "first-translator", "pretrained", "sweeps")  # they train or write a dozen models
+LONG = ("compare", "export", "first-translator", "pretrained", "sweeps")  # a dozen models each
 TABLES = (
     "reliability",
     "commands",
