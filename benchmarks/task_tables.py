@@ -137,17 +137,17 @@ def pronounce(results: Results) -> list[Row]:
 
 
 def ocr(results: Results) -> list[Row]:
-    """Lines of Hindi in fonts held out: of two models, the second trained with invented words."""
-    plain, invented = results["picture-ocr"]
+    """Lines of Hindi in fonts held out: of two models, the second trained with pseudowords."""
+    plain, with_pseudowords = results["picture-ocr"]
     baseline = results["ocr-baseline"]["rates"]
     attention = plain["attention"]["all"]
     rows = []
     for kind, name in (("all", "sentences, words and numbers"), ("corpus", "lines of Tatoeba")):
-        own = [figures["rates"][kind]["cer"] for figures in (plain, invented)]
+        own = [figures["rates"][kind]["cer"] for figures in (plain, with_pseudowords)]
         rows.append(
             (
                 f"{plain['rates'][kind]['lines']} {name} in fonts held out: character errors",
-                f"{own[0]:.1f} %; with invented words {own[1]:.1f} %",
+                f"{own[0]:.1f} %; with pseudowords {own[1]:.1f} %",
                 f"Tesseract {baseline[kind]['cer']:.1f} %",
             )
         )

@@ -27,7 +27,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--max-words", type=int, default=6, help="of a line")
     parser.add_argument("--height", type=int, default=0, help="of training lines; 0: their own")
     parser.add_argument(
-        "--invented", type=float, default=0.0, help="training lines with such words"
+        "--pseudowords", type=float, default=0.0, help="training lines with such words"
     )
     parser.add_argument("--corpus", type=Path, help="text whose lines are a further test")
     parser.add_argument("--side", type=int, default=64, help="of a scene, in pixels")
@@ -48,7 +48,7 @@ def main(words: list[str]) -> None:
                 test_lines=given.test_count,
                 max_words=given.max_words,
                 height=given.height,
-                invented=given.invented,
+                pseudowords=given.pseudowords,
                 corpus=given.corpus,
                 fonts=given.fonts,
                 jobs=given.jobs,

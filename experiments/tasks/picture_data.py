@@ -35,24 +35,24 @@ def write_ocr_data(
     height: int = 0,
     fonts: Path = FOLDER,
     jobs: int = 1,
-    invented: float = 0.0,
+    pseudowords: float = 0.0,
     corpus: Path | None = None,
 ) -> None:
     """`train.tsv`, `valid`, and `test-sentences`, `-words`, `-digits`, each in fonts of its own.
 
     A line of the table is a picture as a data URI and its text. With a height, pictures of training
-    have it and few grey values, so that they are small. In a share of `invented` of the lines, words
-    are invented. Training lines are drawn by so many processes, which changes nothing in them. Of a
+    have it and few grey values, so that they are small. In a share of `pseudowords` of the lines,
+    words are invented. Training lines are drawn by so many processes, which changes nothing in them. Of a
     text file `corpus`, short lines are drawn as `test-corpus`.
     """
-    texts = islice(hindi_lines(seed=1, max_words=max_words, invented=invented), lines)
+    texts = islice(hindi_lines(seed=1, max_words=max_words, pseudowords=pseudowords), lines)
     draw = partial(_draw_part, fonts=find_fonts(TRAINING, fonts), height=height)
     out.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(jobs) as pool:
         parts = pool.map(draw, count(), iter(lambda: list(islice(texts, PART)), []))
         _write_table(out / "train.tsv", chain.from_iterable(parts))
     texts = islice(
-        hindi_lines(seed=VALID_SEED, split="valid", max_words=max_words, invented=invented),
+        hindi_lines(seed=VALID_SEED, split="valid", max_words=max_words, pseudowords=pseudowords),
         max(50, min(1000, lines // 50)),
     )
     write_lines(
@@ -89,7 +89,7 @@ def _draw_part(
 ) -> list[Pair]:
     """Some lines of the training set."""
     seed = FIRST_PART + number
-    lines = rendered_lines(texts, fonts, seed=seed, boxes=False, other_letters=True)
+    lines = rendered_lines(texts, fonts, seed=seed, boxes=False, augment=True)
     drawn = (small_line(line, height) if height else _line(line) for line in lines)
     return [Pair(data_uri(image), text, at) for at, (image, text, _) in enumerate(drawn, 1)]
 

@@ -45,7 +45,7 @@ MAX_LENGTHS = {
     "transformer2017-small": SHORT,
 }
 
-SOAK_ONLY = ("luong2015-small", "transformer2017-small")
+SOAK_ONLY = ("luong2015-small", "transformer2017-small")  # Bahdanau's learns in the short run
 
 
 def learn_to_reverse(name, folder, max_length):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dhyan.data.invented_words import invented_word
 from dhyan.data.pairs import Pair
 from dhyan.data.primer import generate_sentences
+from dhyan.data.pseudowords import pseudoword
 from dhyan.errors import UserError
 from dhyan.text.grapheme_clusters import grapheme_clusters
 from dhyan.text.image_frames import Box, data_uri
@@ -68,7 +68,7 @@ class Distortion:
             paper=rng.randint(200, 255),
         )
 
-    def with_other_letters(self, rng: random.Random) -> "Distortion":
+    def augmented(self, rng: random.Random) -> "Distortion":
         """It, with letters that lean, are wider or narrower, bolder or thinner than the font's."""
         return replace(
             self,
@@ -210,21 +210,19 @@ def _scanned(image: "PIL.Image.Image", distortion: Distortion, seed: int) -> "PI
 
 
 def hindi_lines(
-    *, seed: int, split: str = "train", max_words: int = MAX_LINE_WORDS, invented: float = 0.0
+    *, seed: int, split: str = "train", max_words: int = MAX_LINE_WORDS, pseudowords: float = 0.0
 ) -> Iterator[str]:
     """Lines of the primer: parts of sentences, single words, numbers in Hindi digits; endless.
 
-    In a share of `invented` of the lines some or all words are invented ones, so that a model reads
+    In a share of `pseudowords` of the lines some or all words are such, so that a model reads
     letters and does not guess words.
     """
-    rng, inventing = random.Random(seed), random.Random(f"invented {seed}")
+    rng, other = random.Random(seed), random.Random(f"invented {seed}")
     for sentence in generate_sentences(split, seed=seed, max_words=15):
         line = _line(sentence.hindi.split(), rng, max_words)
-        if inventing.random() < invented:
-            share = inventing.uniform(0.2, 1.2)
-            line = [
-                invented_word(inventing) if inventing.random() < share else word for word in line
-            ]
+        if other.random() < pseudowords:
+            share = other.uniform(0.2, 1.2)
+            line = [pseudoword(other) if other.random() < share else word for word in line]
         yield " ".join(line)
 
 
@@ -244,11 +242,11 @@ def rendered_lines(
     seed: int,
     sizes: tuple[int, int] = (24, 40),
     boxes: bool = True,
-    other_letters: bool = False,
+    augment: bool = False,
 ) -> Iterator[RenderedText]:
     """Each line in a font of its own, in a random size, mildly distorted.
 
-    With `other_letters` they also lean, stretch and change their weight, so that a model sees more
+    With `augment` they also lean, stretch and change their weight, so that a model sees more
     than the fonts.
     """
     rng = random.Random(seed)
@@ -262,7 +260,7 @@ def rendered_lines(
             line,
             font,
             size=size,
-            distortion=distortion.with_other_letters(rng) if other_letters else distortion,
+            distortion=distortion.augmented(rng) if augment else distortion,
             seed=seed * 2**32 + number,
             boxes=boxes,
         )

@@ -2,7 +2,7 @@
 
 import random
 
-from dhyan.data.invented_words import (
+from dhyan.data.pseudowords import (
     CONSONANTS,
     MARKS,
     MOST_CLUSTERS,
@@ -10,12 +10,12 @@ from dhyan.data.invented_words import (
     SIGNS,
     VIRAMA,
     VOWELS,
-    invented_word,
+    pseudoword,
 )
 from dhyan.data.rendered_text import hindi_lines
 from dhyan.text.grapheme_clusters import grapheme_clusters
 
-WORDS = [invented_word(random.Random(seed)) for seed in range(3000)]
+WORDS = [pseudoword(random.Random(seed)) for seed in range(3000)]
 
 
 def test_a_word_is_a_number_or_a_few_clusters_each_with_its_own_letter():
@@ -32,7 +32,7 @@ def test_every_letter_sign_and_mark_occurs():
 
 
 def test_lines_keep_their_other_words():
-    plain, changed = (hindi_lines(seed=1, invented=share) for share in (0.0, 1.0))
+    plain, changed = (hindi_lines(seed=1, pseudowords=share) for share in (0.0, 1.0))
     pairs = [(next(plain).split(), next(changed).split()) for _ in range(60)]
     assert all(len(one) == len(other) for one, other in pairs)
     same = [one == other for pair in pairs for one, other in zip(*pair, strict=True)]

@@ -1,4 +1,4 @@
-"""Invented words of Devanagari: any letter beside any other, so that a reader must look at each."""
+"""Pseudowords of Devanagari: any letter beside any other, so that a reader must look at each."""
 
 import random
 
@@ -10,7 +10,7 @@ PUNCTUATION = ("।", "?", "!", ",", ".", "-", "'", '"')
 MOST_CLUSTERS = 6  # of a word
 
 
-def invented_word(rng: random.Random) -> str:
+def pseudoword(rng: random.Random) -> str:
     """A word of one to six clusters, at times a number, at times with a punctuation mark after it."""
     if rng.random() < 0.06:
         return "".join(rng.choices("0123456789", k=rng.randint(1, 4)))
