@@ -42,8 +42,8 @@ def write_ocr_data(
 
     A line of the table is a picture as a data URI and its text. With a height, pictures of training
     have it and few grey values, so that they are small. In a share of `pseudowords` of the lines,
-    words are invented. Training lines are drawn by so many processes, which changes nothing in them. Of a
-    text file `corpus`, short lines are drawn as `test-corpus`.
+    words are invented. Training lines are drawn by so many processes, which changes nothing in
+    them. Of a text file `corpus`, short lines are drawn as `test-corpus`.
     """
     texts = islice(hindi_lines(seed=1, max_words=max_words, pseudowords=pseudowords), lines)
     draw = partial(_draw_part, fonts=find_fonts(TRAINING, fonts), height=height)
