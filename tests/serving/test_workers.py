@@ -42,7 +42,7 @@ def test_a_killed_worker_of_several_loses_its_own_requests_and_is_replaced(tmp_p
         assert running.metrics()["dhyan_workers_ready"] == WORKERS
         pids = worker_pids(running)
         assert len(pids) == WORKERS
-        threads, statuses = send_together(running, [f"!slow {n}" for n in (1.0, 1.1, 1.2)])
+        threads, statuses = send_together(running, [f"!slow {n}" for n in (3.0, 3.1, 3.2)])
         wait_for(running, "dhyan_open_requests", WORKERS)
         os.kill(pids[0], signal.SIGKILL)
         wait_for(running, "dhyan_workers_ready", WORKERS - 1)
